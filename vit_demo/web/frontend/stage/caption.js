@@ -104,13 +104,24 @@ export function createCaption(element) {
 }
 
 /** Whether the map is the one that the page opens with: what the head's token looks at in the last block. */
-const isFirstMap = ({ result: { numBlocks, hasClassToken, pool }, choices: { method }, pinnedView: { block, head, query, direction } }) =>
-  method === "attention" && block === numBlocks - 1 && head < 0 && query === null && direction === "from" &&
-  hasClassToken && pool.startsWith("cls");
+const isFirstMap = ({
+  result: { numBlocks, hasClassToken, pool },
+  choices: { method },
+  pinnedView: { block, head, query, direction },
+}) =>
+  method === "attention" &&
+  block === numBlocks - 1 &&
+  head < 0 &&
+  query === null &&
+  direction === "from" &&
+  hasClassToken &&
+  pool.startsWith("cls");
 
 const firstSentence = ({ predictions }) =>
   predictions.length
-    ? english("Colour is where the network *looks* last before it answers. Whether it *needs* a square, you find out by rubbing it out.")
+    ? english(
+        "Colour is where the network *looks* last before it answers. Whether it *needs* a square, you find out by rubbing it out.",
+      )
     : english("Colour is where the network *looks* last. Whether it *needs* a square, you find out by rubbing it out.");
 
 /** What the picture is that the network gets. */
@@ -121,8 +132,14 @@ function wordsOfPicture({ result, choices }) {
   const hovered = choices.hovered === null ? "" : placeOf(result, choices.hovered);
   return {
     sentence: predictions.length
-      ? translate("This is all that the network gets: {width} × {height} pixels, in *{count} squares* of {side} × {side} pixels.", values)
-      : translate("This is what the network gets: {width} × {height} pixels, in *{count} squares* of {side} × {side} pixels.", values),
+      ? translate(
+          "This is all that the network gets: {width} × {height} pixels, in *{count} squares* of {side} × {side} pixels.",
+          values,
+        )
+      : translate(
+          "This is what the network gets: {width} × {height} pixels, in *{count} squares* of {side} × {side} pixels.",
+          values,
+        ),
     subject: english("The picture alone"),
     reading: hovered,
   };
@@ -148,24 +165,58 @@ export function setHeadline(node, result, whole = result) {
 function storyOf(result, whole, values) {
   const [first] = result.predictions;
   if (values.removed > 0) {
-    if (!first) return [translate("The network reads the photo without 1 square.|The network reads the photo without {count} squares.", { count: values.removed }), ""];
+    if (!first)
+      return [
+        translate(
+          "The network reads the photo without 1 square.|The network reads the photo without {count} squares.",
+          { count: values.removed },
+        ),
+        "",
+      ];
     const isSame = first.index === whole.predictions[0].index;
     const counted = { ...values, count: values.removed };
     return isSame
-      ? [translate("Without 1 square it still says *{label}*: {probability}.|Without {count} squares it still says *{label}*: {probability}.", counted), ""]
-      : [translate("Without 1 square it says *{label}*: {probability}.|Without {count} squares it says *{label}*: {probability}.", counted), ""];
+      ? [
+          translate(
+            "Without 1 square it still says *{label}*: {probability}.|Without {count} squares it still says *{label}*: {probability}.",
+            counted,
+          ),
+          "",
+        ]
+      : [
+          translate(
+            "Without 1 square it says *{label}*: {probability}.|Without {count} squares it says *{label}*: {probability}.",
+            counted,
+          ),
+          "",
+        ];
   }
   const begin = !result.pixelated
-    ? translate("The network cuts the photo into {squares} squares, lets them look at each other {times} times,", values)
+    ? translate(
+        "The network cuts the photo into {squares} squares, lets them look at each other {times} times,",
+        values,
+      )
     : values.digit === undefined
-      ? translate("The network cuts your drawing into {squares} squares, lets them look at each other {times} times,", values)
-      : translate("The network cuts your {digit} into {squares} squares, lets them look at each other {times} times,", values);
+      ? translate(
+          "The network cuts your drawing into {squares} squares, lets them look at each other {times} times,",
+          values,
+        )
+      : translate(
+          "The network cuts your {digit} into {squares} squares, lets them look at each other {times} times,",
+          values,
+        );
   if (!first) return [begin, translate("and has a list of numbers for each.")];
-  return [begin, isUnsure(result) ? translate("and guesses *{label}*: {probability}.", values) : translate("and says *{label}*.", values)];
+  return [
+    begin,
+    isUnsure(result)
+      ? translate("and guesses *{label}*: {probability}.", values)
+      : translate("and says *{label}*.", values),
+  ];
 }
 
 /** Whether the server's note says that the prediction is uncertain. */
-const isUnsure = ({ note, source, predictions: [{ scores }] }) => Boolean(note) && scores === "softmax" && !source.words;
+const isUnsure = ({ note, source, predictions: [{ scores }] }) =>
+  Boolean(note) && scores === "softmax" && !source.words;
 
 /** Where the map is strong; if no value reaches the floor of its unit, that nothing stands out. */
 function summary(method, map, result, view) {
@@ -201,7 +252,8 @@ function placesText({ format }, map, result) {
   const at = map.reduce((best, value, i) => (value > map[best] ? i : best), 0);
   const against = map.reduce((best, value, i) => (value < map[best] ? i : best), 0);
   const named = (patch) => ({ place: placeOf(result, patch), value: format(map[patch]) });
-  const words = map[at] > 0 ? translate("Strongest: {place}, {value}", named(at)) : translate("No square speaks for the class");
+  const words =
+    map[at] > 0 ? translate("Strongest: {place}, {value}", named(at)) : translate("No square speaks for the class");
   const isSigned = map[against] < 0 && -map[against] > SUBSTANTIAL * map[at];
   return isSigned ? `${words} · ${translate("against it: {place}, {value}", named(against))}` : words;
 }
@@ -245,5 +297,11 @@ function createLegend(element, chips) {
 function chip({ colour, name, number }) {
   const dot = make("i");
   dot.style.background = `rgb(${colour.join(" ")})`;
-  return make("span", { className: "chip", translate: false, title: name }, dot, make("span", {}, name), make("small", {}, number));
+  return make(
+    "span",
+    { className: "chip", translate: false, title: name },
+    dot,
+    make("span", {}, name),
+    make("small", {}, number),
+  );
 }

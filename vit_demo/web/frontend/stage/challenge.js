@@ -42,10 +42,13 @@ export function createChallenge(element, { request, onDrop, redraw }) {
     const count = result.dropped.length - whole.dropped.length;
     const chosen = (choices.dropped ?? []).length;
     undo.hidden = !chosen;
-    fewest.hidden = !first || first.scores !== "softmax" || whole.predictions.length < 2;
+    fewest.hidden = first?.scores !== "softmax" || whole.predictions.length < 2;
     setText(fewest, labelOf(task));
     setText(words, task?.error || wordsOf(result, whole, count, task?.found));
-    find(".challenge").classList.toggle("won", Boolean(first && count > 0 && result.predictions[0].index !== first.index));
+    find(".challenge").classList.toggle(
+      "won",
+      Boolean(first && count > 0 && result.predictions[0].index !== first.index),
+    );
     find(".challenge").classList.toggle("offers", count >= MANY && result.predictions[0]?.index === first?.index);
   }
 
@@ -70,7 +73,10 @@ function wordsOf({ predictions, dropped }, whole, count, found) {
   if (found?.patches && String([...found.patches].sort((one, other) => one - other)) === String(dropped)) {
     const fewest = { ...values, name: translateName(found.prediction ?? first.name) };
     return found.is_minimal
-      ? translate("1 is enough, the fewest found: now it says *{name}*.|{count} are enough, the fewest found: now it says *{name}*.", fewest)
+      ? translate(
+          "1 is enough, the fewest found: now it says *{name}*.|{count} are enough, the fewest found: now it says *{name}*.",
+          fewest,
+        )
       : translate("1 is enough: now it says *{name}*.|{count} are enough, fewer may do: now it says *{name}*.", fewest);
   }
   if (first.index !== before.index) {

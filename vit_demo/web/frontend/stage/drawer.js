@@ -1,6 +1,17 @@
 // The drawer "All settings": whatever the picture can show, of which part of the network, and how it is drawn.
 
-import { choice, documentEvents, fillSelect, isNew, make, MOST_SEGMENTS, newId, segmentChoice, setText, slider } from "../shared/dom.js";
+import {
+  choice,
+  documentEvents,
+  fillSelect,
+  isNew,
+  MOST_SEGMENTS,
+  make,
+  newId,
+  segmentChoice,
+  setText,
+  slider,
+} from "../shared/dom.js";
 import { createTermList } from "../shared/glossary/glossary.js";
 import { currentLanguage, english, formatCount, formatInteger, translate } from "../shared/language.js";
 import { menuModels, pageState } from "../shared/pageState.js";
@@ -33,7 +44,9 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
     ["from", english("attends to")],
     ["to", english("attended to by")],
   ];
-  const direction = choice(control("direction"), english("Direction"), directions, (value) => onChange({ direction: value }));
+  const direction = choice(control("direction"), english("Direction"), directions, (value) =>
+    onChange({ direction: value }),
+  );
   const ofAll = (value) => translate("{value} of {all}", { value, all: control("block").max });
   const block = slider(control("block"), ofAll, (value) =>
     isOfTokens() ? changeTokens({ block: value - 1 }) : onChange({ block: value - 1 }),
@@ -41,7 +54,9 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   const opacity = slider(control("opacity"), percent, (value) =>
     isOfTokens() ? changeTokens({ opacity: value / 100 }) : onChange({ opacity: value / 100 }),
   );
-  const smooth = segmentChoice(control("smooth"), english("Squares"), SMOOTHING, (value) => onChange({ smooth: value }));
+  const smooth = segmentChoice(control("smooth"), english("Squares"), SMOOTHING, (value) =>
+    onChange({ smooth: value }),
+  );
   const scale = segmentChoice(
     control("scale"),
     english("Scale"),
@@ -60,7 +75,9 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   function offerHeads(count) {
     const named = (h) => translate("head {head}", { head: h + 1 });
     const each = Array.from({ length: count }, (_, h) => [h, count < MOST_SEGMENTS ? `${h + 1}` : named(h)]);
-    head = choice(control("head"), english("Head"), [[-1, english("mean")], ...each], (value) => onChange({ head: value }));
+    head = choice(control("head"), english("Head"), [[-1, english("mean")], ...each], (value) =>
+      onChange({ head: value }),
+    );
   }
 
   function update(choices, shape, result) {
@@ -96,7 +113,11 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
     const target = result && targetOf(result, choices.label);
     const others = against.disabled ? [] : result.predictions.filter((one) => one !== target);
     const options = others.map(({ index, label }) => [index, label]);
-    fillSelect(against, [[null, translate("no other class")], ...options], result && (againstOf(result, choices)?.index ?? null));
+    fillSelect(
+      against,
+      [[null, translate("no other class")], ...options],
+      result && (againstOf(result, choices)?.index ?? null),
+    );
   }
 
   const settings = find(".settings");
@@ -139,7 +160,11 @@ function createList(list, methods, { onChange, retry, modes }) {
   }));
   const ofTokens = modes.map(([mode, words, use]) =>
     rowOf(mode, words, use, () =>
-      onChange({ section: "features", dropping: mode === "similarity" ? false : undefined, features: { ...pageState.get().view.features, mode } }),
+      onChange({
+        section: "features",
+        dropping: mode === "similarity" ? false : undefined,
+        features: { ...pageState.get().view.features, mode },
+      }),
     ),
   );
   list.setAttribute("role", "radiogroup");
@@ -153,16 +178,29 @@ function createList(list, methods, { onChange, retry, modes }) {
     const placed = rows.map((row) => ({ ...row, place: placeAmong(row.method, network) }));
     placed.sort((one, other) => (one.place ?? Infinity) - (other.place ?? Infinity));
     for (const { rank, place, method } of placed) {
-      const words = [place && translate("{value} of {all}", { value: place, all }), method.manyPasses && translate("slow")];
+      const words = [
+        place && translate("{value} of {all}", { value: place, all }),
+        method.manyPasses && translate("slow"),
+      ];
       setText(rank, words.filter(Boolean).join(" · "));
     }
-    const group = (title, members, ...more) => [make("p", {}, make("span", {}, title), ...more), ...members.map(({ face }) => face)];
+    const group = (title, members, ...more) => [
+      make("p", {}, make("span", {}, title), ...more),
+      ...members.map(({ face }) => face),
+    ];
     const isOfClass = ({ method }) => method.classSpecific;
     const isMeasured = placed.some(({ place }) => place);
-    const link = make("a", { href: "./faithfulness", target: "_blank", rel: "noopener" }, english("place on 20 pictures"));
+    const link = make(
+      "a",
+      { href: "./faithfulness", target: "_blank", rel: "noopener" },
+      english("place on 20 pictures"),
+    );
     list.replaceChildren(
       ...group(english("What speaks for a class"), placed.filter(isOfClass), ...(isMeasured ? [link] : [])),
-      ...group(english("Whatever the class"), placed.filter((row) => !isOfClass(row))),
+      ...group(
+        english("Whatever the class"),
+        placed.filter((row) => !isOfClass(row)),
+      ),
       ...(modes.length ? group(english("What the squares hold (tokens)"), ofTokens) : []),
     );
   }
@@ -198,13 +236,16 @@ function showCosts(host, result) {
       ]
     : [];
   if (!isNew(host, [lines, currentLanguage()])) return;
-  host.replaceChildren(...lines.flatMap(([term, value]) => [make("dt", { textContent: term }), make("dd", { textContent: value })]));
+  host.replaceChildren(
+    ...lines.flatMap(([term, value]) => [make("dt", { textContent: term }), make("dd", { textContent: value })]),
+  );
 }
 
 /** What is known of the network at its patch size: size, how it was made, and how often it is right. */
 function aboutModel(result) {
   const model = result && menuModels.latest().get(result.source.preset);
-  const { text = "", accuracy_text: accuracy = "" } = model?.sizes.find(({ size }) => size === result.source.patch_size) ?? {};
+  const { text = "", accuracy_text: accuracy = "" } =
+    model?.sizes.find(({ size }) => size === result.source.patch_size) ?? {};
   return model ? `${model.summary} ${text} ${accuracy}`.trim() : "";
 }
 

@@ -79,7 +79,7 @@ export function placeOf(grid, patch) {
 }
 
 export const queryName = (result, query, block) =>
-  query === null ? defaultQueryName(result, block) : translate("square {place}", { place: placeOf(result, query) });
+  query === null ? defaultQueryName(result, block) : translate("square in {place}", { place: placeOf(result, query) });
 
 export const blockName = ({ numBlocks }, block) =>
   translate("block {block} of {blocks}", { block: block + 1, blocks: numBlocks });

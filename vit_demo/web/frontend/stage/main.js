@@ -66,9 +66,14 @@ export async function mount({ element, props, server, watch, ...given }) {
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
   clickedPatch.subscribe(element, (patch) => clickPatch(stage, patch));
   find(".words").addEventListener("click", ({ target }) => target.dataset.show && showWord(stage, target.dataset.show));
-  find(".switch").addEventListener("click", ({ target }) => target.dataset.mode && chooseMode(stage, target.dataset.mode));
+  find(".switch").addEventListener(
+    "click",
+    ({ target }) => target.dataset.mode && chooseMode(stage, target.dataset.mode),
+  );
   find(".trust").hidden = !host.querySelector(".faithfulness");
-  find(".trust").addEventListener("click", () => host.querySelector(".faithfulness").scrollIntoView({ block: "start" }));
+  find(".trust").addEventListener("click", () =>
+    host.querySelector(".faithfulness").scrollIntoView({ block: "start" }),
+  );
   new ResizeObserver(() => redraw(stage)).observe(stage.picture);
   const themes = new MutationObserver(() => (element.isConnected ? redraw(stage) : themes.disconnect()));
   themes.observe(document.body, { attributeFilter: ["class"] }); // of which Gradio's dark theme is one

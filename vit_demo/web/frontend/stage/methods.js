@@ -55,14 +55,7 @@ const ENTRIES = {
     map: attentionMap,
     subject: (result, { block, head, direction, query }) => {
       const values = { token: queryName(result, query, block) };
-      const isClassToken = query === null && result.hasClassToken;
-      const from = isClassToken
-        ? translate("What the *class token* attends to")
-        : translate("What the *{token}* attends to", values);
-      const to = isClassToken
-        ? translate("What attends to the *class token*")
-        : translate("What attends to the *{token}*", values);
-      const what = direction === "to" ? to : from;
+      const what = direction === "to" ? translate("To the *{token}*", values) : translate("From the *{token}*", values);
       return `${what} · ${blockName(result, block)}, ${headName(result, head)}`;
     },
     sentence: attentionSentence,
@@ -126,9 +119,12 @@ const ENTRIES = {
     subject: (result, view) =>
       translate("What speaks for *{name}* · Libra FullGrad+", { name: className(result, view) }),
     sentence: (result, view) =>
-      translate("Red squares speak for *{name}*, blue ones against it: what each square brings to the score of {name} in all blocks.", {
-        name: className(result, view),
-      }),
+      translate(
+        "Red squares speak for *{name}*, blue ones against it: what each square brings to the score of {name} in all blocks.",
+        {
+          name: className(result, view),
+        },
+      ),
     reading: signedReading,
   },
   grad_cam: ofClass(

@@ -23,18 +23,45 @@ export function fitCanvas(canvas, host, pictureSize) {
 }
 
 /**
- * Paints a picture, the colours of its patches, its grid and what is marked. `grid` is {rows, columns}; `layer` is a canvas
- * with one pixel for each patch, or null, whose neighbours blend with `smooth`; `dropped` is a set of patches; `outlined` lists
- * [patch, line width]; `borders` lists [column, row, column, row] of lines between patches, in patches; `labels` lists
- * [patch, short text], with `disc` on a dark disc, so that they can be read on any picture.
+ * @typedef {object} Painting
+ * @property {any} image
+ * @property {boolean} pixelated
+ * @property {HTMLCanvasElement | null} [layer] one pixel for each patch
+ * @property {boolean} [smooth] whether its neighbours blend
+ * @property {Set<number>} [dropped]
+ * @property {number[][]} [outlined] [patch, line width]
+ * @property {number[][]} [borders] [column, row, column, row] of lines between patches
+ * @property {[number, string][]} [labels] [patch, short text]
+ * @property {boolean} [disc] whether labels are on dark discs, so that they can be read on any picture
+ * @property {boolean} [hasGrid]
+ */
+
+/**
+ * Paints a picture, the colours of its patches, its grid, {rows, columns}, and what is marked.
+ *
+ * @param {HTMLCanvasElement} canvas
+ * @param {number[]} size in CSS pixels
+ * @param {any} grid
+ * @param {Painting} painting
  */
 export function paintPatches(
   canvas,
   [width, height],
   grid,
-  { image, pixelated, layer = null, smooth = false, dropped = NONE, outlined = [], borders = [], labels = [], disc = false, hasGrid = true },
+  {
+    image,
+    pixelated,
+    layer = null,
+    smooth = false,
+    dropped = NONE,
+    outlined = [],
+    borders = [],
+    labels = [],
+    disc = false,
+    hasGrid = true,
+  },
 ) {
-  const context = canvas.getContext("2d");
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.setTransform(canvas.width / width, 0, 0, canvas.height / height, 0, 0);
   context.clearRect(0, 0, width, height);
   context.imageSmoothingQuality = "high";
@@ -159,7 +186,7 @@ function paintLabels(context, box, grid, labels, disc) {
   }
 }
 
-/** A line of white in a dark halo stands out from any picture and heatmap: [colour, wider by]. */
+/** A line of white in a dark halo stands out from any picture and heatmap: [colour, wider by]. @type {[string, number][]} */
 const HALO = [
   ["rgb(0 0 0 / 55%)", 2.5],
   ["#fff", 0],
@@ -184,16 +211,17 @@ function outlinePatch(context, patch, weight) {
 /** [down, right] of each arrow key. */
 export const ARROW_STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
+const NO_BRUSH = { isOn: () => false, over: (/** @type {number} */ _patch) => {}, lift: () => {} };
+
 /**
  * Calls `hover(patch | null)`, `click(patch)`, `move([down, right])`, `press()` and `leave()` for what the visitor does
  * on the canvas; `getGrid()` returns {rows, columns}, or null while there is nothing to point at. `brush` is
  * {isOn(), over(patch), lift()}: while it is on, a pressed pointer brushes over patches and clicks none; a finger brushes
  * sideways, and scrolls up and down.
  */
-export function listenToPatches(canvas, getGrid, { hover, click, move, leave, press = () => {}, brush = null }) {
+export function listenToPatches(canvas, getGrid, { hover, click, move, leave, press = () => {}, brush = NO_BRUSH }) {
   let first = /** @type {number | null} */ (null); // the patch where a finger touched, which may be about to scroll
   let brushed = /** @type {number | null} */ (null); // the last patch under a pressed brush
-  const isOn = () => Boolean(brush?.isOn());
   const patchUnder = ({ clientX, clientY }) => patchAt(clientX, clientY, canvas.getBoundingClientRect(), getGrid());
 
   function brushOver(patch) {
@@ -207,7 +235,7 @@ export function listenToPatches(canvas, getGrid, { hover, click, move, leave, pr
   }
 
   canvas.addEventListener("pointerdown", (event) => {
-    if (!getGrid() || !isOn() || event.button) return;
+    if (!getGrid() || !brush.isOn() || event.button) return;
     const patch = patchUnder(event);
     if (patch === null) return;
     if (event.pointerType === "touch") first = patch;
@@ -229,7 +257,7 @@ export function listenToPatches(canvas, getGrid, { hover, click, move, leave, pr
   canvas.addEventListener("pointerleave", () => hover(null));
   canvas.addEventListener("click", (event) => {
     const patch = getGrid() && patchUnder(event);
-    if (patch !== null && !isOn()) click(patch);
+    if (patch !== null && !brush.isOn()) click(patch);
   });
   canvas.addEventListener("keydown", (event) => {
     if (!getGrid() || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -91,7 +91,8 @@ function paint({ canvas, picture, result, methods, scene, parts }, choices, { ma
   const { opacity, smooth, hovered } = choices;
   const dropped = parts.dropping.dropped();
   const queried = methods[choices.method].uses.includes("patch") && !choices.plain ? scene.view.query : null;
-  if (tokens) paintPatches(canvas, size, result, { ...tokens, image: result.picture, pixelated: result.pixelated, dropped });
+  if (tokens)
+    paintPatches(canvas, size, result, { ...tokens, image: result.picture, pixelated: result.pixelated, dropped });
   else paintResult(canvas, size, result, { map, style, opacity, smooth, queried, hovered, dropped });
 }
 
@@ -122,7 +123,9 @@ function updateButtons(stage, choices) {
   const { label = "" } = (result && targetOf(result, choices.label)) ?? {};
   setText(
     find("[data-show=class]"),
-    label && label.length <= LONGEST_NAME ? translate("What speaks for {name}", { name: label }) : english("What speaks for it"),
+    label && label.length <= LONGEST_NAME
+      ? translate("What speaks for {name}", { name: label })
+      : english("What speaks for it"),
   );
   const isLooking = !choices.dropping || choices.pinned !== null;
   for (const button of find(".switch").children) {
@@ -149,15 +152,26 @@ export function showWord(stage, word) {
   const { classSpecific } = methods[choicesOf(stage).method];
   const method = word === "class" ? classMethod(methods) : "attention";
   if (word === "plain") change(stage, { section: FIRST_SECTION, plain: true });
-  else if (word === "class" && classSpecific) change(stage, { section: FIRST_SECTION, plain: false, method, pinned: null });
-  else change(stage, { section: FIRST_SECTION, plain: false, method, pinned: null, block: null, head: -1, direction: "from" });
+  else if (word === "class" && classSpecific)
+    change(stage, { section: FIRST_SECTION, plain: false, method, pinned: null });
+  else
+    change(stage, {
+      section: FIRST_SECTION,
+      plain: false,
+      method,
+      pinned: null,
+      block: null,
+      head: -1,
+      direction: "from",
+    });
 }
 
 /** Chooses what a click on the picture does: "rub" takes the patch out, "look" keeps its own map. */
 export function chooseMode(stage, mode) {
   const choices = choicesOf(stage);
   if (mode === "rub") return change(stage, { dropping: true, pinned: null });
-  const follows = choices.section === "features" || (!choices.plain && stage.methods[choices.method].uses.includes("patch"));
+  const follows =
+    choices.section === "features" || (!choices.plain && stage.methods[choices.method].uses.includes("patch"));
   change(stage, { dropping: false, ...(!follows && { plain: false, method: "attention", block: null, head: -1 }) });
 }
 
@@ -165,7 +179,14 @@ export function pickBlock(stage, block, head = -1) {
   const { section } = choicesOf(stage);
   const isTokens = section === "features";
   if (isTokens && head < 0) return change(stage, { features: { ...pageState.get().view.features, block } });
-  change(stage, { section: isTokens ? FIRST_SECTION : section, plain: false, method: "attention", direction: "from", block, head });
+  change(stage, {
+    section: isTokens ? FIRST_SECTION : section,
+    plain: false,
+    method: "attention",
+    direction: "from",
+    block,
+    head,
+  });
 }
 
 /** Shows the evidence for a class; choosing the shown class again goes back to the predicted one. */

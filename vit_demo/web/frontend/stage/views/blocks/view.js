@@ -39,7 +39,9 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
       Array.from({ length: numBlocks }, (_, block) => cellOf(block, row - 1)),
     );
     const [blocks, ...heads] = rows;
-    const labels = heads.map((_, h) => make("small", { className: "head-name", textContent: translate("head {head}", { head: h + 1 }) }));
+    const labels = heads.map((_, h) =>
+      make("small", { className: "head-name", textContent: translate("head {head}", { head: h + 1 }) }),
+    );
     const answers = make("div", { className: "answers" });
     grid.replaceChildren(...blocks, answers, ...heads.flatMap((row, h) => [labels[h], ...row]));
     setText(more, expanded ? english("Hide the heads") : english("All heads"));
@@ -51,6 +53,11 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
     const cell = makeButton(() => pickBlock(block, head), { className: "cell" }, canvas);
     if (head < 0) cell.dataset.block = block;
     return cell;
+  }
+
+  /** `callback(cell, block, row)` for each cell; row 0 are the means. */
+  function eachCell(callback) {
+    for (const [r, row] of rows.entries()) for (const [b, cell] of row.entries()) callback(cell, b, r);
   }
 
   /** The maps of the query in all blocks and heads; null until they are there. */
@@ -89,20 +96,20 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
   function paint(result, whole, maps, query) {
     const { numBlocks, numHeads, numPatches } = result;
     card.classList.toggle("of-photo", !result.pixelated);
-    const name = query === null && isPooling(result, numBlocks - 1) ? translate("average of all tokens") : queryName(result, query);
+    const name =
+      query === null && isPooling(result, numBlocks - 1)
+        ? translate("average of all tokens")
+        : queryName(result, query);
     grid.ariaLabel = translate("Every block: attention from the {query}", { query: name });
-    rows.forEach((row, r) =>
-      row.forEach((cell, b) => {
-        const heads = maps.slice(b * numHeads, (b + 1) * numHeads);
-        const map = r ? heads[r - 1] : Float32Array.from({ length: numPatches }, (_, i) => heads.reduce((sum, each) => sum + each[i], 0) / numHeads);
-        paintCell(cell.firstChild, result, map, attentionEnd(whole, r - 1));
-        const values = { block: b + 1, head: r, peak: formatShare(peakOf(map)) };
-        cell.ariaLabel = r
-          ? translate("Block {block}, head {head}: at most {peak}", values)
-          : translate("Block {block}: at most {peak}", values);
-        cell.title = cell.ariaLabel;
-      }),
-    );
+    eachCell((cell, b, r) => {
+      const heads = maps.slice(b * numHeads, (b + 1) * numHeads);
+      const map = r ? heads[r - 1] : meanOf(heads, numPatches);
+      paintCell(cell.firstChild, result, map, attentionEnd(whole, r - 1));
+      const values = { block: b + 1, head: r, peak: formatShare(peakOf(map)) };
+      cell.title = cell.ariaLabel = r
+        ? translate("Block {block}, head {head}: at most {peak}", values)
+        : translate("Block {block}: at most {peak}", values);
+    });
   }
 
   /** Below the blocks; an answer that stays for several blocks is written once, across them. */
@@ -131,12 +138,10 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
     const ofTokens = section === "features";
     const isShown = ofTokens || (!plain && method.uses.includes("block"));
     const shownBlock = ofTokens ? Math.min(features.block ?? Infinity, rows[0].length - 1) : block;
-    rows.forEach((row, r) =>
-      row.forEach((cell, b) => {
-        const isHead = ofTokens ? r === 0 : r - 1 === head || (!expanded && r === 0);
-        cell.setAttribute("aria-pressed", String(isShown && b === shownBlock && isHead));
-      }),
-    );
+    eachCell((cell, b, r) => {
+      const isHead = ofTokens ? r === 0 : r - 1 === head || (!expanded && r === 0);
+      cell.setAttribute("aria-pressed", String(isShown && b === shownBlock && isHead));
+    });
     rove(grid, rows[0].length);
   }
 
@@ -155,11 +160,20 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
   return { show, draw, retry: replies.retry };
 }
 
+const meanOf = (maps, length) =>
+  Float32Array.from({ length }, (_, i) => maps.reduce((sum, map) => sum + map[i], 0) / maps.length);
+
 /** A small picture under its map, with rubbed squares hatched; one scale for all blocks. */
 function paintCell(canvas, result, map, end) {
   const size = result.size.map((side) => Math.round((SIDE * side) / Math.max(...result.size)));
   [canvas.width, canvas.height] = size;
-  paintResult(canvas, size, result, { map, style: { end }, opacity: OPACITY, dropped: new Set(result.dropped), hasGrid: false });
+  paintResult(canvas, size, result, {
+    map,
+    style: { end },
+    opacity: OPACITY,
+    dropped: new Set(result.dropped),
+    hasGrid: false,
+  });
 }
 
 /** The maps of a patch in all blocks and heads, computed from the traces of all blocks. */

@@ -57,7 +57,9 @@ export function randomizationText(correlations, numPatches) {
     { value: formatArea(last), similarity: similarity(last, numPatches) },
   );
   const isSudden = correlations.length > 2 && first - second > SUDDEN * (first - last);
-  return isSudden ? `${words} ${translate("Most of the change comes with the classifier head, which is replaced first.")}` : words;
+  return isSudden
+    ? `${words} ${translate("Most of the change comes with the classifier head, which is replaced first.")}`
+    : words;
 }
 
 const SUDDEN = 0.5; // of the whole change

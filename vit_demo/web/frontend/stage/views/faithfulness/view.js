@@ -31,10 +31,15 @@ const WHAT_IT_DOES = {
 const MASKS = {
   mean: [
     english("Masked by the mean colour"),
-    english("A masked square gets the colour that normalization maps to 0: almost blank paper for digits, plain grey for most models of photos."),
+    english(
+      "A masked square gets the colour that normalization maps to 0: almost blank paper for digits, plain grey for most models of photos.",
+    ),
   ],
   blur: [english("Masked by a blur"), english("A masked square gets the same square of a blurred picture.")],
-  black: [english("Masked by pixels of 0"), english("A masked square gets pixels of value 0: black in a photo, blank paper for digits.")],
+  black: [
+    english("Masked by pixels of 0"),
+    english("A masked square gets pixels of value 0: black in a photo, blank paper for digits."),
+  ],
 };
 
 export const order = 80;
@@ -98,7 +103,10 @@ export function create(card, { request, methods, curves }) {
       const others = await curves.ofRandomOrders(result, fields, { isCurrent, onOrder: draw });
       if (!others?.randoms || methods[fields.method].manyPasses || !isDefaultMap(result, fields)) return others;
       put({ progress: null });
-      const last = await request({ ...fields, kind: "randomization", source: result.source }, { isCurrent, onProgress });
+      const last = await request(
+        { ...fields, kind: "randomization", source: result.source },
+        { isCurrent, onProgress },
+      );
       put({ correlations: last?.result?.correlations ?? null, version: constants.numOrders + 1 });
       return last;
     }
@@ -111,27 +119,46 @@ export function create(card, { request, methods, curves }) {
     button.disabled = !current || (isTested(BASELINES[0][0]) && !running);
     const idle = isTested(BASELINES[0][0]) ? english("Tested") : english("Test these colours");
     setText(button, running ? english("Cancel") : idle);
-    const others = isTested(BASELINES[0][0]) && !running ? BASELINES.filter(([baseline]) => next.includes(baseline)) : [];
+    const others =
+      isTested(BASELINES[0][0]) && !running ? BASELINES.filter(([baseline]) => next.includes(baseline)) : [];
     find(".masks").replaceChildren(
-      ...others.map(([baseline, words]) => makeButton(() => run(baseline), { className: "link" }, translate("Again with {mask}", { mask: translate(words) }))),
+      ...others.map(([baseline, words]) =>
+        makeButton(
+          () => run(baseline),
+          { className: "link" },
+          translate("Again with {mask}", { mask: translate(words) }),
+        ),
+      ),
     );
     setProgress(find(".start .progress"), Boolean(running), running?.progress);
     const values = { name: current?.name ?? "…", least: percent(100 * constants.improbable) };
     const error = BASELINES.map(([baseline]) => taskOf(baseline)?.error).find(Boolean);
     find(".status").role = error ? "status" : null; // what the test does is read like any text
-    setExplainedText(find(".status"), error || translate(WHAT_IT_DOES[current?.measure ?? PROBABILITY], values), tooltip);
+    setExplainedText(
+      find(".status"),
+      error || translate(WHAT_IT_DOES[current?.measure ?? PROBABILITY], values),
+      tooltip,
+    );
     drawFindings();
   }
 
   /** What was found with each mask, in columns beside each other; nothing of another heatmap. */
   function drawFindings() {
-    const tested = current ? BASELINES.map(([baseline]) => [baseline, taskOf(baseline)]).filter(([, test]) => test?.found) : [];
-    const key = JSON.stringify([current?.fields, current?.result.run, tested.map(([baseline, { version }]) => [baseline, version])]);
+    const tested = current
+      ? BASELINES.map(([baseline]) => [baseline, taskOf(baseline)]).filter(([, test]) => test?.found)
+      : [];
+    const key = JSON.stringify([
+      current?.fields,
+      current?.result.run,
+      tested.map(([baseline, { version }]) => [baseline, version]),
+    ]);
     if (key === drawn) return;
     drawn = key;
     find(".findings").replaceChildren(...tested.map(([baseline, test]) => findingOf(current, baseline, test, tooltip)));
     const { correlations } = tested.map(([, test]) => test).find((test) => test.correlations) ?? {};
-    const text = correlations ? randomizationText(correlations, current.result.numPatches - current.result.dropped.length) : "";
+    const text = correlations
+      ? randomizationText(correlations, current.result.numPatches - current.result.dropped.length)
+      : "";
     setExplainedText(find(".randomization"), text, tooltip);
     if (correlations) find(".findings").append(randomizationChart(correlations));
   }
@@ -192,8 +219,14 @@ function findingOf({ name, measure }, baseline, { found, running }, tooltip) {
     { className: "finding" },
     make("h3", {}, translate(heading)),
     verdict,
-    chart(translate("{name} while squares are masked", { name }), found.deletion, [translate("all there"), translate("none left")]),
-    chart(translate("{name} while squares are put in", { name }), found.insertion, [translate("none there"), translate("all there")]),
+    chart(translate("{name} while squares are masked", { name }), found.deletion, [
+      translate("all there"),
+      translate("none left"),
+    ]),
+    chart(translate("{name} while squares are put in", { name }), found.insertion, [
+      translate("none there"),
+      translate("all there"),
+    ]),
     words,
   );
 }
@@ -216,5 +249,10 @@ function randomizationChart(correlations) {
     legend: [translate("rank correlation with this map")],
     format: formatArea,
   });
-  return make("article", { className: "finding" }, make("h3", {}, translate("Does it depend on what was learned?")), chart);
+  return make(
+    "article",
+    { className: "finding" },
+    make("h3", {}, translate("Does it depend on what was learned?")),
+    chart,
+  );
 }

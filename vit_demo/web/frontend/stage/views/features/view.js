@@ -104,7 +104,11 @@ export function create(host, { request, change, redraw, upload, examples }) {
     const at = pointed === null ? { picture: 0, patch: hovered } : { picture: 1, patch: pointed };
     const pointer = at.patch === null ? null : at;
     const query = queryOf(tokens, features.pinned, choices.dropping ? null : pointer);
-    const drawn = MODES[mode].show(tokens, { k: segments, background: features.background, token: tokenAt(tokens, query) });
+    const drawn = MODES[mode].show(tokens, {
+      k: segments,
+      background: features.background,
+      token: tokenAt(tokens, query),
+    });
     const colours = drawn.colours(features.opacity, result.pixelated);
     const names = mode === "classes" ? colours.map((_, i) => classesOf(tokens, i)[0].name) : null;
     const optionsOf = (grid, index) => ({
@@ -133,7 +137,12 @@ export function create(host, { request, change, redraw, upload, examples }) {
   function paintSecond() {
     if (box.hidden || !beside) return;
     const { grid, image, pixelated, options } = beside;
-    paintPatches(canvas, fitCanvas(canvas, box, grid.size), grid, { image, pixelated, dropped: grid.dropped, ...options });
+    paintPatches(canvas, fitCanvas(canvas, box, grid.size), grid, {
+      image,
+      pixelated,
+      dropped: grid.dropped,
+      ...options,
+    });
   }
 
   function outlinesOf(tokens, grid, index, mode, query, pointer) {

@@ -165,7 +165,15 @@ export function createPicture(host, onChoose) {
     const size = fitCanvas(canvas, box, result.size);
     const dropped = new Set(result.dropped);
     const map = mapOf(hovered);
-    paintResult(canvas, size, result, { map, opacity: OPACITY, queried: chosen, hovered, dropped, labels: marks, disc: true });
+    paintResult(canvas, size, result, {
+      map,
+      opacity: OPACITY,
+      queried: chosen,
+      hovered,
+      dropped,
+      labels: marks,
+      disc: true,
+    });
     setText(words, caption(hovered));
   }
 
