@@ -4,11 +4,10 @@ import { constants } from "../shared/constants.js";
 import { documentEvents, make, makeButton, onFile, rove, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
 import { shownResult } from "../shared/pageState.js";
-import { createRequestIds } from "../shared/requests.js";
+import { createRequestIds, sendPhoto } from "../shared/requests.js";
 
 const SLOW_UPLOAD = 300; // milliseconds
 const NO_PICTURE = english("This is not a picture: choose a photo.");
-const NOT_UPLOADED = english("The photo could not be uploaded: check the connection and try again.");
 const NO_WEBCAM = english("The webcam could not be used: allow it in the browser, or choose a photo.");
 
 const creditOf = ({ source, licence }) => `${translate(source)}, ${translate(licence)}`;
@@ -48,10 +47,10 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     const isCurrent = uploads.start();
     to.say("");
     const timer = setTimeout(() => isCurrent() && to.say(english("Uploading …")), SLOW_UPLOAD);
-    const sent = await upload(file).catch(() => null);
+    const sent = await sendPhoto(upload, file);
     clearTimeout(timer);
     if (!isCurrent()) return;
-    if (!sent?.path) return choose({ refused: NOT_UPLOADED }, to);
+    if (sent.error) return choose({ refused: sent.error }, to);
     ownPhotos.set(sent.path, URL.createObjectURL(file));
     choose({ upload: sent.path, name: file.name.slice(0, 100) }, to);
   }

@@ -95,6 +95,10 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
       extendStroke(live, points);
       paper.show(strokes);
     },
+    cancel() {
+      put(picture);
+      paper.show(strokes);
+    },
     end() {
       if (live) replace({ strokes: strokes.map((stroke) => rounded(stroke, stroke === live ? undefined : 0)) }, false);
     },

@@ -49,11 +49,15 @@ export function exampleStrokes(digits, digit) {
 
 const PICTURE_SIDE = 280;
 
-/** What the model gets: black ink on white paper, as a PNG data URL. */
+/** What the model gets: black ink on white paper, as a PNG data URL; null where the browser hides drawings from pages. */
 export function toDataUrl(strokes) {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = PICTURE_SIDE;
   const context = canvas.getContext("2d", { willReadFrequently: true });
+  context.fillStyle = "#000";
+  context.fillRect(0, 0, 1, 1);
+  if (context.getImageData(0, 0, 1, 1).data[0] > 32) return null; // what protects from fingerprinting reads white
+  context.clearRect(0, 0, 1, 1);
   drawStrokes(context, strokes, PICTURE_SIDE, { ink: "#000" });
   context.globalCompositeOperation = "destination-over"; // the paper is below what the eraser left
   context.fillStyle = "#fff";
