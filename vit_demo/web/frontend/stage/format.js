@@ -93,7 +93,7 @@ export const headName = ({ numHeads }, head) =>
 export const targetOf = ({ predictions }, label) => predictions.find(({ index }) => index === label) ?? predictions[0];
 
 /** The other class that it is compared with, if one is chosen. */
-export function againstOf(result, { label, against }) {
+export function againstOf(result, { label, against = undefined }) {
   const other = result.predictions.find(({ index }) => index === against);
   return other === targetOf(result, label) ? undefined : other;
 }
@@ -141,12 +141,12 @@ export function attentionSentence(result, { block, head, direction, query }) {
   }
   if (query === null) {
     return translate(
-      "What the *class token* attends to in {where}. Its shares, with its own, add up to 100 %.",
+      "What the *class token* attends to in {where}. Its shares, with its own, add up to 100\u00a0%.",
       values,
     );
   }
   return translate(
-    "What the *square at {place}* attends to in {where}. With the class token, its shares add up to 100 %.",
+    "What the *square at {place}* attends to in {where}. With the class token, its shares add up to 100\u00a0%.",
     values,
   );
 }
