@@ -172,7 +172,7 @@ def point_at(page: Page, row: int, column: int) -> tuple[float, float]:
 
 def subject(page: Page) -> str:
     page.evaluate("new Promise(requestAnimationFrame)")
-    return page.locator("#stage .look .subject").inner_text()
+    return page.locator("#stage .subject").inner_text()
 
 
 def scene(page: Page) -> list[float]:
@@ -182,4 +182,4 @@ def scene(page: Page) -> list[float]:
 
 def shows(page: Page, start: str) -> None:
     """Waits until the caption begins so."""
-    page.wait_for_function("start => document.querySelector('.look .subject').innerText.startsWith(start)", arg=start)
+    page.wait_for_function("start => document.querySelector('.subject').innerText.startsWith(start)", arg=start)

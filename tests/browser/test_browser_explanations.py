@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from vit_demo.inference.exploration import Exploration
 
 
-def shown_result(page: Page) -> Exploration:
-    """The result on the stage, computed by the package."""
-    request = ResultRequest.parse(page.evaluate(f"{STAGE}.current().source"))
-    preset = PRESETS[request.name]
-    whole = get_engine().explore_source(request.source, preset, request.patch_size, request.fit)
-    return whole.drop_patches([divmod(patch, whole.grid[1]) for patch in request.dropped])
-
-
 def map_when(page: Page, subject: str) -> np.ndarray:
     """The map on the stage, once its caption holds the subject."""
     page.wait_for_function("text => document.querySelector('.look .subject').innerText.includes(text)", arg=subject)
