@@ -75,7 +75,7 @@ def shown_result(page: Page, *, with_all: bool = False) -> Exploration:
     return whole.drop_patches(dropped) if dropped else whole
 
 
-def look_from(page: Page) -> None:
+def look_from(page: Page | Frame) -> None:
     """The map follows the pointer, which rubs out squares else."""
     page.locator("[data-mode=look]").click()
 
@@ -84,7 +84,7 @@ def settings(page: Page | Frame) -> Locator:
     """The drawer of all settings, which is opened if it is not."""
     drawer = page.locator(".drawer")
     if drawer.is_hidden():
-        page.locator(".settings").click()
+        page.locator(".ways .settings").click()
     return drawer
 
 

@@ -20,7 +20,7 @@ FIRST_SCREEN = {
 }
 FIXED = (
     ".headline, .explore .seen, .bar, .challenge, .answer, .predictions, .sentence, .scale, .caption, .ways, .blocks,"
-    " .words button, .switch button, .undo, .fewest"
+    " .words button, .switch button"
 )
 """What stays where it is, whatever a visitor does."""
 
@@ -283,6 +283,6 @@ def test_another_picture_or_grid_leaves_all_in_its_place(visit: Callable[[str], 
     if size == "phone":
         page.locator("[data-sheet=model]").click()
     for patch_size in (2, 4, 7, 14):
-        page.locator("#patch-sizes").get_by_text(str(patch_size), exact=True).click()
+        page.locator("#patch-sizes label", has=page.locator(f"input[value='{patch_size}']")).click()
         page.wait_for_function(f"side => {STAGE}.current().columns === side", arg=28 // patch_size)
         check(page, f"squares of {patch_size}")

@@ -67,7 +67,7 @@ def test_the_words_of_all_sources_are_found() -> None:
     assert not {"vit_demo", "PNG", "org/name", "AttnLRP"} & words
     for untrue in (
         *("ransformer think", "mostly low", "some seconds", "nearly black", "from grey", "1 or 3"),
-        *("looks there for its answer", "faithfulness rank", "half of the rest", "itself included: 100", "no extra run"),
+        *("looks there for its answer", "faithfulness rank", "half of the rest", "no extra run"),
         *("one more run", "no direction", "The values need not", "multiples of an even share", "no other way"),
         *("Another way to see it", "to see its evidence", "for most pictures of none", "Remove patches"),
     ):
