@@ -143,7 +143,7 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   return { update, open, retry: docs.retry };
 }
 
-/** Everything that the picture can show, as radio buttons: maps for a class, the same for every class, and of the tokens. */
+/** Everything that the picture can show, as radio buttons: maps for a class, maps without one, and of the tokens. */
 function createList(list, methods, { onChange, retry, modes }) {
   const name = newId("methods");
   const rowOf = (value, words, use, choose) => {

@@ -140,17 +140,13 @@ export function attentionSentence(result, { block, head, direction, query }) {
         );
   }
   if (query === null) {
-    const sentence = translate(
-      "What the *class token* attends to in {where}. Its shares, with what it keeps for itself, add up to 100 %.",
+    return translate(
+      "What the *class token* attends to in {where}. Its shares, with its own, add up to 100 %.",
       values,
     );
-    const isRead = result.pool.startsWith("cls") && result.predictions.length;
-    return isRead
-      ? `${sentence} ${translate("After the last block, the prediction is read from the class token.")}`
-      : sentence;
   }
   return translate(
-    "What the *square at {place}* attends to in {where}. Its shares, with what it keeps for itself and gives the class token, add up to 100 %.",
+    "What the *square at {place}* attends to in {where}. With the class token, its shares add up to 100 %.",
     values,
   );
 }

@@ -11,6 +11,7 @@ import { attentionMap, decodeMaps, mapsOfLevels } from "../../result.js";
 import { attentionEnd } from "../../scales.js";
 
 const OPACITY = 0.8; // small pictures need more heat than the large one
+const LATER = 250; // milliseconds until the answers after each block are asked for: a pass of its own, which must not delay a result
 const SIDE = 144; // pixels of a small picture
 
 export const order = 40;
@@ -72,7 +73,7 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
   function answersOf(result) {
     if (!result.predictions.length || !stepCode) return null; // a notebook has no server to ask
     const decode = ({ predictions }) => predictions.slice(1);
-    return replies.get(result, { kind: "logit_lens" }, decode, { delay: SETTLE }).value;
+    return replies.get(result, { kind: "logit_lens" }, decode, { delay: LATER }).value;
   }
 
   function draw({ result, whole, method, choices }) {

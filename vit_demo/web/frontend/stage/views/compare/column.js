@@ -126,7 +126,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
   return { element, show, repaint: () => shown && paint() };
 }
 
-const sameForEvery = ({ label }) => translate("{method} is the same for every class", { method: translate(label) });
+const sameForEvery = ({ label }) => translate("{method} does not depend on the class", { method: translate(label) });
 
 // The columns of a comparison: {preset, patchSize, method, label}; label is the index of a class, null for the predicted one.
 

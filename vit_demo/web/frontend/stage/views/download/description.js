@@ -35,7 +35,7 @@ const faithfulnessLine = ({ baseline, deletion, insertion }) => {
   const side = ({ area, random_area: random }) =>
     translate("{area} (random order {random})", { area: formatArea(area), random: formatArea(random) });
   const words = BASELINES.find(([name]) => name === baseline)[1];
-  return translate("faithfulness: deletion {deletion}, insertion {insertion}; removed patches become: {words}", {
+  return translate("faithfulness: deletion {deletion}, insertion {insertion}; masked squares become: {words}", {
     deletion: side(deletion),
     insertion: side(insertion),
     words: translate(words),

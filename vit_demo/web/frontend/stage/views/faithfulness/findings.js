@@ -68,7 +68,7 @@ const SUDDEN = 0.5; // of the whole change
 function similarity(correlation, numPatches) {
   const chance = 2 / Math.sqrt(Math.max(1, numPatches - 1));
   if (Math.abs(correlation) <= chance) {
-    return translate("no more than expected by chance with {patches} patches", { patches: numPatches });
+    return translate("no more than expected by chance with {patches} squares", { patches: numPatches });
   }
   if (correlation < 0) return translate("the order is partly reversed, so the map depends on what was learned");
   if (correlation > 0.7) return translate("most of the order does not depend on the learned weights");

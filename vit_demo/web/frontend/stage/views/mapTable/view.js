@@ -28,7 +28,7 @@ export function create(card) {
     written = map;
     const peak = strongest(map);
     const words = { place: placeOf(result, peak), value: method.format(map[peak]) };
-    setText(sentence, translate("Strongest patch: {place}, {value}.", words));
+    setText(sentence, translate("Strongest square: {place}, {value}.", words));
     const caption = make("caption", { textContent: method.subject(result, view).replaceAll("*", "") });
     const header = (text, scope) => make("th", { textContent: text, scope });
     const columns = Array.from({ length: result.columns }, (_, column) => header(column + 1, "col"));

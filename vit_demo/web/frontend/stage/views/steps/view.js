@@ -52,7 +52,7 @@ const PARTS = [
   ["answer", english("Answer"), [7]],
 ];
 
-const NEAR = 300; // pixels below the screen
+const NEAR = -80; // pixels of it that are on the screen before its numbers are asked for
 
 const KEYS = { ArrowLeft: (step) => step - 1, ArrowRight: (step) => step + 1, Home: () => 0, End: () => NUM_STEPS - 1 };
 const TYPING = "input, select, textarea, canvas, [contenteditable], pre";
