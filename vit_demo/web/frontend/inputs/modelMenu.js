@@ -1,3 +1,4 @@
+// @ts-check
 // The model menu, with the jobs that bring a model to the server, and the patch sizes.
 
 import { createRadios, isNew, make, makeOptions, setText } from "../shared/dom.js";
@@ -167,7 +168,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
  */
 function createModelJob(server, { onChange, onReady }) {
   const ids = createRequestIds();
-  let job = null;
+  let job = /** @type {any} */ (null);
 
   function change(next) {
     job = next;
@@ -177,7 +178,7 @@ function createModelJob(server, { onChange, onReady }) {
   async function start(model) {
     const isCurrent = ids.start();
     change({ model, done: 0, total: 0, error: "" });
-    const onProgress = (_, { done, total }) => change({ ...job, done, total });
+    const onProgress = (_, { done = 0, total = 0 }) => change({ ...job, done, total });
     const reply = await sendRequest(server, { kind: "model", name: model.name }, { isCurrent, onProgress });
     if (!reply || !isCurrent()) return;
     if (reply.error) return change({ ...job, error: reply.error });

@@ -1,3 +1,4 @@
+// @ts-check
 // The whole photo, small, with the part that the model saw left bright. It follows the stage; a click on it chooses a patch
 // there.
 
@@ -14,8 +15,8 @@ const HALO = [
 
 export function createModelView(element) {
   const [figure, canvas, caption] = ["figure", "canvas", "figcaption"].map((name) => element.querySelector(name));
-  let photo = null; // {image, box, fit, rows, columns, pinned}
-  let picture = null; // photo.image, decoded
+  let photo = /** @type {any} */ (null); // {image, box, fit, rows, columns, pinned}
+  let picture = /** @type {any} */ (null); // photo.image, decoded
 
   async function show({ photo: next }) {
     if (next && next.image !== photo?.image) {
@@ -90,7 +91,7 @@ function paint(canvas, picture, photo) {
 
 function dimOutside(context, size, { left, top, width, height }) {
   const outside = new Path2D();
-  outside.rect(0, 0, ...size);
+  outside.rect(0, 0, size[0], size[1]);
   outside.rect(left, top, width, height);
   context.fillStyle = "rgb(0 0 0 / 62%)";
   context.fill(outside, "evenodd");

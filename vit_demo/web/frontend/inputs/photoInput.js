@@ -1,3 +1,4 @@
+// @ts-check
 // The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
 
 import { constants } from "../shared/constants.js";
@@ -27,8 +28,8 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   const [image, remove, problem] = ["img.preview", ".remove", ".problem"].map(find);
   const webcam = createWebcam(find("video"));
   const uploads = createRequestIds(); // a later picture replaces one that is still being uploaded
-  let chosen = null; // the picture of the state
-  let picture = null; // the same, unless it was refused
+  let chosen = /** @type {any} */ (null); // the picture of the state
+  let picture = /** @type {any} */ (null); // the same, unless it was refused
 
   const say = (sentence) => {
     problem.textContent = sentence;
@@ -164,7 +165,7 @@ const endTracks = (stream) => {
  */
 export function createWebcam(video) {
   const starts = createRequestIds();
-  let stream = null;
+  let stream = /** @type {any} */ (null);
 
   async function start() {
     stop();
@@ -195,7 +196,7 @@ export function createWebcam(video) {
   async function shoot() {
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
-    canvas.getContext("2d").drawImage(video, 0, 0);
+    canvas.getContext("2d")?.drawImage(video, 0, 0);
     const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.92));
     stop();
     return new File([blob], "webcam.jpg", { type: "image/jpeg" });

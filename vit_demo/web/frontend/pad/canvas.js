@@ -55,7 +55,7 @@ export function createPadCanvas(canvas) {
  * is taken back by `cancel()`.
  */
 export function listenToPointer(canvas, { begin, extend, end, cancel }) {
-  let active = null;
+  let active = /** @type {any} */ (null);
   const position = (event) => {
     const box = canvas.getBoundingClientRect();
     return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];

@@ -120,7 +120,7 @@ export function decodeLink(fragment, page) {
   const wanted = fields.get("model") ?? state[task].preset;
   const known = page.models.get(wanted);
   /** @type {{name: string, patchSize: number | null} | null} */
-  let model = null;
+  let model = /** @type {any} */ (null);
   if (known?.task === task && known.on_machine) Object.assign(tab, { preset: wanted, patchSize: sizeOf(known, size) });
   else if (known ? known.task === task : isOwnModel(task, wanted, page)) {
     model = { name: wanted, patchSize: size };

@@ -1,3 +1,4 @@
+// @ts-check
 // The words beside the picture: what its colours are, the value under the pointer, and the colour scale; and the headline.
 
 import { make, setText } from "../shared/dom.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // The challenge below the picture: rub out squares until the network says something else, and the fewest that a search finds.
 
 import { setText } from "../shared/dom.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // The drawer "All settings": whatever the picture can show, of which part of the network, and how it is drawn.
 
 import {
@@ -69,7 +70,7 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   const against = find(".against");
   against.addEventListener("change", () => onChange({ against: JSON.parse(against.value) }));
   const docs = createMethodDocs(find(".method-docs"), request);
-  let head = null;
+  let head = /** @type {any} */ (null);
   let heads = ""; // for which the choice of a head was built
 
   function offerHeads(count) {

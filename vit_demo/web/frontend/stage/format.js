@@ -93,7 +93,7 @@ export const headName = ({ numHeads }, head) =>
 export const targetOf = ({ predictions }, label) => predictions.find(({ index }) => index === label) ?? predictions[0];
 
 /** The other class that it is compared with, if one is chosen. */
-export function againstOf(result, { label, against }) {
+export function againstOf(result, { label, against = undefined }) {
   const other = result.predictions.find(({ index }) => index === against);
   return other === targetOf(result, label) ? undefined : other;
 }
@@ -127,28 +127,16 @@ export function attentionSentence(result, { block, head, direction, query }) {
       { where },
     );
   }
-  const values = { where, place: query === null ? "" : placeOf(result, query) };
-  if (direction === "to") {
-    return query === null
-      ? translate(
-          "What attends to the *class token* in {where}: the deeper the colour of a square, the more of its own attention goes there.",
-          values,
-        )
-      : translate(
-          "What attends to the *square at {place}* in {where}: the deeper the colour of a square, the more of its own attention goes there.",
-          values,
-        );
-  }
-  if (query === null) {
-    return translate(
-      "What the *class token* attends to in {where}. Its shares, with its own, add up to 100 %.",
-      values,
-    );
-  }
-  return translate(
-    "What the *square at {place}* attends to in {where}. With the class token, its shares add up to 100 %.",
-    values,
-  );
+  const values = { where, token: queryName(result, query, block) };
+  return direction === "to"
+    ? translate(
+        "What attends to the *{token}* in {where}: the deeper a square’s colour, the more of its own attention.",
+        values,
+      )
+    : translate(
+        "What the *{token}* attends to in {where}. With those of tokens that are no square, all shares add up to 100\u00a0%.",
+        values,
+      );
 }
 
 /** What its value at a patch means. */

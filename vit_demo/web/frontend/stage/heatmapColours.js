@@ -1,3 +1,4 @@
+// @ts-check
 // A map as colours. Over a photo stronger is brighter; a drawing is ink on light paper, and stronger is deeper.
 //
 // A style is {signed, floor, end}: whether values below 0 have a colour of their own, the least end of the scale, so that a map

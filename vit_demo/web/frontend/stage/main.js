@@ -1,3 +1,4 @@
+// @ts-check
 // Starts a stage: its parts, the cards of its views, and the results that it is given.
 
 import { setConstants } from "../shared/constants.js";
@@ -198,7 +199,7 @@ function followSection(stage) {
 }
 
 /** Shows a payload, which may be the one that is open. */
-async function showNext(stage, { payload, restored, isNewest = () => true, onShown = () => {} }, isLatest) {
+async function showNext(stage, { payload, restored = false, isNewest = () => true, onShown = () => {} }, isLatest) {
   const { parts } = stage;
   const isCurrent = () => isLatest() && isNewest();
   stage.latestPayload = payload;

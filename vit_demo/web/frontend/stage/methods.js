@@ -29,8 +29,10 @@ import { attentionMap, rolloutMap } from "./result.js";
 
 const about = (result, view, method) => translate("for *{name}* · {method}", { name: className(result, view), method });
 
-/** An entry of a method whose map is about a class: what is shown of it, the sentence and the reading. */
-/** `ofScore` is the sentence for a model that gives no probabilities, if it is another. */
+/**
+ * An entry of a method whose map is about a class: what is shown of it, the sentence and the reading. `ofScore` is the sentence
+ * for a model that gives no probabilities, if it is another.
+ */
 const ofClass = (what, sentence, reading, ofScore = sentence) => ({
   subject: (result, view) => about(result, view, translate(what, { blocks: result.numBlocks })),
   sentence: (result, view) => {
@@ -66,21 +68,11 @@ const ENTRIES = {
     map: rolloutMap,
     subject: (result) =>
       `*${queryName(result, null, result.numBlocks - 1)}* · ${translate("rollout through all {blocks} blocks", { blocks: result.numBlocks })}`,
-    sentence: ({ numBlocks: blocks, hasClassToken, pool }) =>
-      hasClassToken
-        ? translate(
-            "The attention of *all {blocks} blocks*, followed from the class token back to the image: how much of each square could have reached the output along all paths together.",
-            { blocks },
-          )
-        : pool === "attention"
-          ? translate(
-              "The attention of *all {blocks} blocks*, followed from the query of attention pooling back to the image: how much of each square could have reached the output along all paths together.",
-              { blocks },
-            )
-          : translate(
-              "The attention of *all {blocks} blocks*, followed from the average of all tokens back to the image: how much of each square could have reached the output along all paths together.",
-              { blocks },
-            ),
+    sentence: (result) =>
+      translate(
+        "The attention of *all {blocks} blocks*, followed from the {query} back to the picture: how much of each square could have reached the output along all paths together.",
+        { blocks: result.numBlocks, query: queryName(result, null, result.numBlocks - 1) },
+      ),
     reading: (_result, _view, _patch, value) =>
       translate("*{share}* of the rollout comes from this square", { share: formatShare(value) }),
     format: formatShare,
@@ -88,16 +80,11 @@ const ENTRIES = {
   norm_attention: {
     subject: (result, { block }) =>
       `*${queryName(result, null)}* · ${translate("norm-based attention")} · ${blockName(result, block)}`,
-    sentence: ({ hasClassToken }, { block }) =>
-      hasClassToken
-        ? translate(
-            "What each square *adds* to the class token in block {block}: the length of the vector that all heads together bring from it, after the output projection. A square that gets attention but has little to add gets little colour.",
-            { block: block + 1 },
-          )
-        : translate(
-            "What each square *adds* to a token in block {block}, averaged over all tokens: the length of the vector that all heads together bring from it, after the output projection. A square that gets attention but has little to add gets little colour.",
-            { block: block + 1 },
-          ),
+    sentence: (result, { block }) =>
+      translate(
+        "What each square *adds* to the {query} in block {block}: the length of the vector that all heads together bring from it, after the output projection. A square that gets attention but has little to add gets little colour.",
+        { block: block + 1, query: queryName(result, null) },
+      ),
     reading: (_result, _view, _patch, value) =>
       translate("adds a vector of length *{length}*", { length: formatNumber(value) }),
   },

@@ -78,8 +78,13 @@ export function paintPatches(
   for (const [patch, weight] of outlined) outlinePatch(context, patchBox(patch, box, grid), weight);
 }
 
-/** Paints a result under a map, one value for each patch, or null; `style` is how it is coloured, see heatmapColours.js. */
-export function paintResult(canvas, size, result, { map, style, opacity, queried = null, hovered = null, ...options }) {
+/**
+ * Paints a result under a map, one value for each patch, or null; `style` is how it is coloured, see heatmapColours.js.
+ *
+ * @param {any} options those of a `Painting`, too
+ */
+export function paintResult(canvas, size, result, options) {
+  const { map, style = {}, opacity, queried = null, hovered = null, ...others } = options;
   const layer = map && heatCanvas(map, result, opacity, style);
   const outlined = [
     ...(hovered !== null && hovered !== queried ? [[hovered, 1]] : []),
@@ -90,7 +95,7 @@ export function paintResult(canvas, size, result, { map, style, opacity, queried
     pixelated: result.pixelated,
     layer,
     outlined,
-    ...options,
+    ...others,
   });
 }
 

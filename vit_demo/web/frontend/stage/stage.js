@@ -1,3 +1,4 @@
+// @ts-check
 // What a stage keeps, what a visitor does to it, and the frame that follows from that and the view of the page's state.
 
 import { isNew, setProgress, setText } from "../shared/dom.js";
@@ -22,14 +23,14 @@ export function createState(element, methods) {
     picture: find(".view"),
     methods,
     pointing: firstPointing(),
-    result: null,
+    result: /** @type {any} */ (null),
     latestPayload: null,
     openedPayload: null, // that of the result with all its patches
     latest: FIRST_GUESS, // the last result, even where there is none now
-    scene: null, // what the picture shows: {result, method, view, map}
+    scene: /** @type {any} */ (null), // what the picture shows: {result, method, view, map}
     scales: createScales(),
     frame: 0, // the next one, if it is scheduled
-    parts: null, // {replies, dropping, drawer, caption, challenge, views, sections}
+    parts: /** @type {any} */ (null), // {replies, dropping, drawer, caption, challenge, views, sections}
   };
 }
 

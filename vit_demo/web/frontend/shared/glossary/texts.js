@@ -1,3 +1,4 @@
+// @ts-check
 // The words of the glossary; in a texts.js every string is one that is translated.
 
 /** Terms in the order in which one needs them: all words that stand for one, and after the colon its explanation. */

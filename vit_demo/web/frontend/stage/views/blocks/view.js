@@ -1,3 +1,4 @@
+// @ts-check
 // How it gets there: a small map of each block, the mean of its heads, and what the network would answer after it. On request
 // every head, one row each.
 

@@ -1,3 +1,4 @@
+// @ts-check
 // One column of a comparison: its choices, its picture, and what is known about it.
 
 import { fillSelect, make, setProgress, setText } from "../../../shared/dom.js";
@@ -34,7 +35,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
   const find = (selector) => element.querySelector(selector);
   const [canvas, pane] = [find("canvas"), find(".pane")];
   const selects = Object.fromEntries([...element.querySelectorAll("select")].map((one) => [one.dataset.compare, one]));
-  let shown = null; // what `show` was called with
+  let shown = /** @type {any} */ (null); // what `show` was called with
 
   for (const [name, select] of Object.entries(selects)) {
     select.addEventListener("change", () => onChange({ [name]: JSON.parse(select.value) }));

@@ -1,3 +1,4 @@
+// @ts-check
 // Compare: the same picture in two to four columns, under other patch sizes, models, methods or classes.
 
 import { setText } from "../../../shared/dom.js";
@@ -29,10 +30,10 @@ export const html = `
 
 export function create(card, { request, methods, curves, change }) {
   const find = (selector) => card.querySelector(selector);
-  let whole = null; // the result that the stage shows
+  let whole = /** @type {any} */ (null); // the result that the stage shows
   let columns = []; // {choices, view, result, map, areas, error, progress, token}
-  let hovered = null; // {patch, result}
-  let chosen = null; // the columns of the page's state, {preset, patchSize, method, label}; null for the first ones
+  let hovered = /** @type {any} */ (null); // {patch, result}
+  let chosen = /** @type {any} */ (null); // the columns of the page's state, {preset, patchSize, method, label}; null for the first ones
   let isOpen = false;
   let frame = 0;
 
@@ -65,7 +66,7 @@ export function create(card, { request, methods, curves, change }) {
         : translate("colours from 0 to *{end}*: {unit}", { end: format(ends.get(unit)), unit: translate(unit) }),
     ]);
     const nothing = english("Draw a digit or choose a photo.");
-    setText(find(".scales"), whole ? [...new Map(words).values()].join(" · ") : nothing);
+    setText(find(".scales"), whole ? [...new Map(/** @type {any} */ (words)).values()].join(" · ") : nothing);
   }
 
   function describe({ choices: { method }, map, result }) {

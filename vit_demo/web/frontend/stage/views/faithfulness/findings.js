@@ -1,3 +1,4 @@
+// @ts-check
 // What a test of a heatmap found, in words.
 
 import { make, setProgress, setText } from "../../../shared/dom.js";
@@ -91,6 +92,8 @@ function svg(tag, attributes, ...children) {
  * A figure with its own title, legend and scale.
  * `curve` is the heatmap's, `randoms` those of random orders, over `places` from 0 to 1; `other`, {places, curve, words}, is
  * one to compare with. `ends` label the horizontal axis, and `format` writes the values at the ends of the vertical one.
+ *
+ * @param {any} chart
  */
 export function lineChart({ title, places, curve, randoms, ends, legend, other = null, format = asPercentage }) {
   const values = [...curve, ...randoms.flat(), ...(other?.curve ?? [])];
@@ -135,7 +138,7 @@ export function lineChart({ title, places, curve, randoms, ends, legend, other =
 /** The axis ends a little above the curves, at a number that is easy to read: 0.01, 0.02, 0.05, 0.1 and so on. */
 export function axisTop(peak) {
   const power = 10 ** Math.floor(Math.log10(Math.max(peak, 0.01)));
-  return [1, 2, 5, 10].map((step) => Number((step * power).toPrecision(1))).find((top) => top >= peak);
+  return [1, 2, 5, 10].map((step) => Number((step * power).toPrecision(1))).find((top) => top >= peak) ?? peak;
 }
 
 export const asPercentage = (value) => percent(100 * value);
@@ -152,9 +155,9 @@ const defaults = ({ numBlocks }) => ({ block: numBlocks - 1, head: -1, direction
 export function createMethodTable(panel, methods, curves) {
   const find = (selector) => panel.querySelector(selector);
   const [button, table, status, bar] = ["button", "table", ".table-status", ".progress"].map(find);
-  let about = null;
+  let about = /** @type {any} */ (null);
   let key = "";
-  let running = null; // a token of the comparison that is computed
+  let running = /** @type {any} */ (null); // a token of the comparison that is computed
 
   async function run() {
     if (running) return stop(english("Cancelled."));
@@ -164,12 +167,13 @@ export function createMethodTable(panel, methods, curves) {
     const names = Object.keys(methods);
     const body = start();
     let randoms = [];
-    let compared = null; // the latest method
+    let compared = /** @type {any} */ (null); // the latest method
     const isCurrent = () => running === request;
     for (const [i, name] of ["", ...names].entries()) {
       const method = translate(name ? methods[name].label : english("random orders"));
       setText(status, translate("Computing *{method}* …", { method }));
-      const onProgress = (progress) => setProgress(bar, true, (i + (progress ?? 0)) / (names.length + 1));
+      const onProgress = (/** @type {number | null} */ progress) =>
+        setProgress(bar, true, (i + (progress ?? 0)) / (names.length + 1));
       onProgress(0);
       const reply = name
         ? await curves.ofMap(result, { ...fieldsOf(name), label, against, baseline }, { isCurrent, onProgress })

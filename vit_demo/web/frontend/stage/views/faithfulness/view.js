@@ -1,3 +1,4 @@
+// @ts-check
 // Whether the colours can be trusted: deletion, insertion and randomization of the heatmap on the stage, on request. What was
 // found with each mask stands side by side.
 

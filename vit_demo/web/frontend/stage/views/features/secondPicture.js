@@ -1,3 +1,4 @@
+// @ts-check
 // The second picture of the features: an example, a photo of the visitor's own, or the picture on the stage, kept for the next.
 
 import { isNew, make, makeOptions, onFile } from "../../../shared/dom.js";
@@ -27,8 +28,8 @@ export const examplesOf = (isDrawing, photos) =>
 export function createSecondPicture(select, input, { photos, upload, exampleNow, onChoose, onNews }) {
   const owned = []; // {id, name, source, isDrawing}
   const uploads = createRequestIds(); // a later choice replaces a photo that is still being uploaded
-  let shown = null; // the result that the menu is for
-  let second = null;
+  let shown = /** @type {any} */ (null); // the result that the menu is for
+  let second = /** @type {any} */ (null);
 
   function own(source, name) {
     const entry = { id: `own-${owned.length}`, name, source, isDrawing: shown.pixelated };

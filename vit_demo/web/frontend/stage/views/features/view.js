@@ -1,3 +1,4 @@
+// @ts-check
 // What the tokens of the patches hold: colours on the picture, and on a second one beside its settings in the drawer.
 
 import { loadImage, segmentChoice, setText, slider } from "../../../shared/dom.js";
@@ -21,9 +22,9 @@ export function create(host, { request, change, redraw, upload, examples }) {
   const find = (selector) => host.querySelector(selector);
   const [box, canvas] = [find(".second-view"), find(".second-view canvas")];
   const replies = createReplyCache(request, redraw);
-  let scene = null; // what is shown: {result, tokens, images, block}
-  let beside = null; // how the second picture is painted: {grid, options, pixelated}
-  let pointed = null; // a patch of the second picture
+  let scene = /** @type {any} */ (null); // what is shown: {result, tokens, images, block}
+  let beside = /** @type {any} */ (null); // how the second picture is painted: {grid, options, pixelated}
+  let pointed = /** @type {any} */ (null); // a patch of the second picture
 
   const chosen = () => pageState.get().view.features;
   const set = (part) => change({ features: { ...chosen(), ...part } });
@@ -162,7 +163,7 @@ export function create(host, { request, change, redraw, upload, examples }) {
     const [first] = tokens.pictures;
     const middle = { picture: 0, patch: middlePatch(first) };
     const any = { picture: 0, patch: first.tokenOf.findIndex((token) => token >= 0) };
-    return [pinned, pointer, middle, any].find((place) => place && tokenAt(tokens, place) >= 0);
+    return [pinned, pointer, middle].find((place) => place && tokenAt(tokens, place) >= 0) ?? any;
   }
 
   const tokenAt = ({ pictures }, { picture: index, patch }) => pictures[index]?.tokenOf[patch] ?? -1;
@@ -174,7 +175,7 @@ export function create(host, { request, change, redraw, upload, examples }) {
   }
 
   function keep(patch) {
-    const isKept = chosen().pinned?.picture === 1 && chosen().pinned.patch === patch;
+    const isKept = chosen().pinned?.picture === 1 && chosen().pinned?.patch === patch;
     set({ pinned: isKept ? null : { picture: 1, patch } });
   }
 

@@ -1,3 +1,4 @@
+// @ts-check
 // The map as a table: a number for each patch, for readers of the screen and of numbers, and where the strongest is.
 
 import { make, setText } from "../../../shared/dom.js";
@@ -19,11 +20,11 @@ export const html = `
 
 export function create(card) {
   const [details, sentence, table] = ["details", ".peak-place", "table"].map((part) => card.querySelector(part));
-  let latest = null; // the drawing that is to be shown
-  let written = null; // the map that is in the table
+  let latest = /** @type {any} */ (null); // the drawing that is to be shown
+  let written = /** @type {any} */ (null); // the map that is in the table
 
   function write() {
-    const { result, method, map, view } = latest ?? {};
+    const { result, method, map, view } = latest ?? /** @type {any} */ ({});
     if (!details.open || !map || map === written) return;
     written = map;
     const peak = strongest(map);

@@ -1,3 +1,4 @@
+// @ts-check
 // The answer: always five bars, so that nothing below them moves; a click on one shows what speaks for its class. All other
 // classes of the model are in a list that can be searched.
 
@@ -41,7 +42,7 @@ export function create(card, { pickClass }) {
   });
   find(".bars").append(...rows.map((row) => row.item));
   const [panel, search, list] = [".all-classes", ".all-classes input", ".all-classes ul"].map(find);
-  let chosen = null; // index of the class that the heatmap is about, or null
+  let chosen = /** @type {any} */ (null); // index of the class that the heatmap is about, or null
 
   /** Lists the classes whose name contains what is typed. */
   function fillList() {

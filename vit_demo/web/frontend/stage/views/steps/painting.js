@@ -1,3 +1,4 @@
+// @ts-check
 // Vectors and small pictures in two colours: one for positive numbers, one for negative ones, stronger for larger.
 
 import { make, makeButton, pixelCanvas, setText } from "../../../shared/dom.js";
@@ -156,8 +157,8 @@ export function createPicture(host, onChoose) {
   const box = make("div", { className: "picture-box" }, canvas);
   const words = make("p", { className: "picture-caption" });
   host.append(box, words);
-  let shown = null;
-  let hovered = null;
+  let shown = /** @type {any} */ (null);
+  let hovered = /** @type {any} */ (null);
 
   function paint() {
     if (!shown || !box.clientWidth) return;

@@ -1,3 +1,4 @@
+// @ts-check
 // "Step by step": eight steps from the pixels to the answer, on the visitor's own picture and model.
 
 import { isNew, make, makeButton, setText } from "../../../shared/dom.js";
@@ -72,7 +73,7 @@ export function create(card, { request, change, redraw, stepCode }) {
   });
   find(".network").append(...parts);
   const dots = [...card.querySelectorAll(".dots button")];
-  let tour = null; // the choices of the page, settled
+  let tour = /** @type {any} */ (null); // the choices of the page, settled
   let written = ""; // the figure that is on the page
 
   function choose(part) {
@@ -119,7 +120,15 @@ export function create(card, { request, change, redraw, stepCode }) {
     find(".detail").classList.toggle("asks-first", tour.step === 3);
     find(".detail").inert = isWaiting; // a click would answer the question of the step before
     if (isWaiting) return waitFor(reply);
-    const state = { result, facts, shared, tour, paint, choose, ...(reply && { [NEEDS[tour.step]]: reply.value }) };
+    const state = {
+      result,
+      facts,
+      shared,
+      tour,
+      paint,
+      choose,
+      ...(reply && { [String(NEEDS[tour.step])]: reply.value }),
+    };
     const ask = () => questionOf(state.tour.step, state);
     const { asked, revealed } = quiz.show(result, tour.step, ask);
     const isAboutThis = asked?.prompt === ask()?.prompt; // not an answered question about another token
@@ -175,7 +184,7 @@ export function create(card, { request, change, redraw, stepCode }) {
       result,
       chosen: usesPatch && !(block && fromClassToken) ? patch : null,
       marks: marks ?? [],
-      mapOf: () => null,
+      mapOf: /** @type {(hovered: any) => any} */ (() => null),
       caption: (hovered) => (usesPatch ? place(hovered ?? patch) : ""),
     };
     if (step === 2 && revealed && shared.positions) {
@@ -224,7 +233,8 @@ export function create(card, { request, change, redraw, stepCode }) {
     else go(tour?.step + 1);
   });
   document.addEventListener("keydown", (event) => {
-    const { target, key } = event;
+    const { key } = event;
+    const target = /** @type {Element} */ (event.target);
     const here = card.contains(target) || (target === document.body && isInSight());
     if (!(key in KEYS) || !here || !card.offsetParent || !tour || target.closest(TYPING)) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.defaultPrevented) return;
@@ -266,7 +276,7 @@ const NEEDS = [null, "patch", "patch", "block", "block", "block", null, null];
 
 /** Puts nodes into a host; the control that had the focus, by its `data-key`, gets it back. */
 function replaceNodes(host, nodes) {
-  const { activeElement } = document;
+  const activeElement = /** @type {HTMLElement} */ (document.activeElement);
   const key = host.contains(activeElement) ? activeElement.dataset.key : null;
   host.replaceChildren(...nodes);
   if (key) [...host.querySelectorAll("[data-key]")].find((node) => node.dataset.key === key)?.focus();
