@@ -153,6 +153,7 @@ def stage(page: Page, stage_address: str) -> Page:
     faults.clear()
     open_stage(page, stage_address)
     point_at_picture(page)
+    page.locator("#stage .answers > span").first.wait_for()
     block_requests.clear()
     return page
 

@@ -35,7 +35,7 @@ def test_every_method_shows_the_packages_numbers(quick: Page):
         ("Norm-based", "norm-based", result.heatmap("norm_attention")),
         ("Relevance", f"for {label} · relevance", result.relevance()),
         ("AttnLRP", f"for {label} · AttnLRP", result.heatmap("attnlrp")),
-        ("Occlusion", f"for {label} · each patch", result.heatmap("occlusion")),
+        ("Occlusion", f"for {label} · each square", result.heatmap("occlusion")),
         ("Local surrogate", f"for {label} · hundreds", result.heatmap("local_surrogate")),
     ):
         choose_method(quick, name)
@@ -109,7 +109,7 @@ def test_faithfulness_and_randomization_are_those_of_the_package(quick: Page):
 def test_a_map_about_no_class_is_tested_on_the_class_that_is_shown(quick: Page):
     result = shown_result(quick)
     quick.locator(".bars button").nth(1).click()
-    map_when(quick, f"for {result.top(2)[1][0]},")
+    map_when(quick, f"for {result.top(2)[1][0]} ")
     choose_method(quick, "Attention")
     quick.locator(".faithfulness .status", has_text=f"the probability of {result.top(1)[0][0]} with").wait_for()
     quick.get_by_role("button", name="Test these colours").click()

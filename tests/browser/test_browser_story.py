@@ -48,26 +48,31 @@ WATCH = """(selector) => {
 
 CUT = """() => {
   const texts = document.createTreeWalker(document.querySelector(".gradio-container"), NodeFilter.SHOW_TEXT);
+  const other = ".visually-hidden, select, script, style, .chapter, #footer, .scroller, #skip, .drawer";
   const found = [];
-  const OTHER = ".visually-hidden, select, script, style, .chapter, #footer, .scroller, #skip, .drawer";
+  const explored = []; // [text, rect]
   for (let node = texts.nextNode(); node; node = texts.nextNode()) {
     const box = node.parentElement;
-    if (!node.data.trim() || box.closest(OTHER)) continue;
+    const text = node.data.trim();
+    if (!text || box.closest(other)) continue;
     if (!box.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
-    const rects = [...range.getClientRects()].filter(({ width, bottom }) => width && bottom < innerHeight);
-    const isWide = box.clientWidth && box.scrollWidth > box.clientWidth + 1;
-    const isOut = rects.some(({ left, right }) => left < -1 || right > innerWidth + 1);
-    const isCovered = rects.some(({ left, top, width, height }) => {
-      const above = document.elementFromPoint(left + width / 2, top + height / 2);
-      return above && !above.contains(box) && !box.contains(above) && !above.closest("#inputs, .tooltip");
-    });
-    if (isWide || isOut || isCovered) found.push({ text: node.data.trim(), isWide, isOut, isCovered });
+    const rects = [...range.getClientRects()].filter(({ width }) => width);
+    if (box.clientWidth && box.scrollWidth > box.clientWidth + 1) found.push(`wider than its box: ${text}`);
+    if (rects.some(({ left, right }) => left < -1 || right > innerWidth + 1)) found.push(`beyond the screen: ${text}`);
+    if (!box.closest(".explore")) continue;
+    for (const one of rects) {
+      const isOver = ([, two]) =>
+        Math.min(one.right, two.right) - Math.max(one.left, two.left) > 2 &&
+        Math.min(one.bottom, two.bottom) - Math.max(one.top, two.top) > 6;
+      found.push(...explored.filter(isOver).map(([words]) => `over each other: ${words} / ${text}`));
+    }
+    explored.push(...rects.map((rect) => [text, rect]));
   }
   return found;
 }"""
-"""Words that are wider than their box, beyond the screen or below something else."""
+"""Words that are wider than their box, beyond the screen or over each other."""
 
 TOLD = """() => {
   const text = (selector) => document.querySelector(selector).innerText.replace(/\\s+/g, " ").trim();
