@@ -13,8 +13,8 @@ import vit_demo
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-FIT_WORDS = {"Centre": "bright square", "Stretch": "stretched to a square", "Keep aspect ratio": "aspect ratio kept"}
-FITS = {"Centre": "crop", "Stretch": "squash", "Keep aspect ratio": "keep"}
+FIT_WORDS = {"Centre": "bright square", "Stretch": "stretched to a square", "All of it": "aspect ratio kept"}
+FITS = {"Centre": "crop", "Stretch": "squash", "All of it": "keep"}
 
 
 def test_a_click_on_the_small_photo_chooses_the_patch_at_that_place(opened: Page, tmp_path: Path):
@@ -51,5 +51,5 @@ def test_a_click_on_the_small_photo_chooses_the_patch_at_that_place(opened: Page
         if fit == "crop":
             small.click(position={"x": x * box["width"], "y": 2})
             assert opened.evaluate("document.querySelector('.stage').__stage.choices.pinned") is None, "cut off"
-    opened.get_by_role("tab", name="Draw a digit").click()
+    opened.get_by_role("tab", name="Draw").click()
     opened.wait_for_function("document.querySelector('#model-view .part').hidden")

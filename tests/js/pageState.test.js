@@ -118,6 +118,8 @@ test("a link gives back its state", () => {
       against: 9,
       opacity: 0.35,
       smooth: true,
+      plain: true,
+      scale: "own",
     },
     features: {
       ...{ mode: "pca", block: 3, k: 9, background: true, opacity: 0 },

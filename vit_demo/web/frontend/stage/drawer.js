@@ -172,6 +172,7 @@ function createList(list, methods, { onChange, retry, modes }) {
   list.setAttribute("aria-label", english("What the picture shows"));
   // A choice sends failed requests again, even the choice of what is chosen.
   list.addEventListener("click", (event) => event.target.matches("input") && retry());
+  list.addEventListener("keydown", (event) => [" ", "Enter"].includes(event.key) && retry());
 
   /** Puts the methods in the order in which they did in the benchmark of faithfulness for a network. */
   function sort(network) {

@@ -51,6 +51,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   await languageReady; // so that nothing is shown in English first
   if (!pageState.get()) pageState.open({ view: FIRST_VIEW }); // without inputs, as in a notebook
   const stage = createState(element, describeMethods(registered));
+  stage.pointing.dropping &&= Boolean(data.stepCode); // a notebook has no server that runs the network again
 
   /** The result on the stage is not asked about while the next one is awaited, whose choices these may be. */
   async function request(fields, options) {

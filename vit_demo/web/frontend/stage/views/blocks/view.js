@@ -81,7 +81,7 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
     const shape = [result.numBlocks, result.numHeads, expanded, currentLanguage()];
     if (isNew(grid, shape)) {
       build(result);
-      painted = "";
+      painted = card.dataset.shown = "";
     }
     const query = choices.pinned !== null && result.tokenOf[choices.pinned] >= 0 ? choices.pinned : null;
     const maps = mapsOf(result, query);

@@ -115,7 +115,10 @@ export function create(card, { request, methods, curves }) {
 
   function update() {
     const running = runningTask();
-    const isTested = (baseline) => Boolean(taskOf(baseline)?.found) && !taskOf(baseline)?.running;
+    const isTested = (baseline) => {
+      const { found, running, error } = taskOf(baseline) ?? {};
+      return Boolean(found) && !running && !error;
+    };
     const next = BASELINES.map(([baseline]) => baseline).filter((baseline) => !isTested(baseline));
     button.disabled = !current || (isTested(BASELINES[0][0]) && !running);
     const idle = isTested(BASELINES[0][0]) ? english("Tested") : english("Test these colours");
