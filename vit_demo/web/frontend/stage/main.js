@@ -18,6 +18,7 @@ import { createCaption, setHeadline } from "./caption.js";
 import { changesWith } from "./choices.js";
 import { createControls } from "./controls.js";
 import { createDropping } from "./dropping.js";
+import { createLesson } from "./lesson.js";
 import { describeMethods } from "./methods.js";
 import { createCurves, mapFields, servedMap } from "./onDemand.js";
 import { listenToPatches } from "./pictureCanvas.js";
@@ -88,6 +89,7 @@ export async function mount({ element, props, server, watch, ...given }) {
     render(stage);
   });
   createStatus(element, host);
+  createLesson(host);
   // Until a new result is there the old one stays as it is; a visitor may look around in it.
   for (const each of [pageState, resultStatus]) each.subscribe(element, () => isAwaited() || redraw(stage));
   const opened = createRequestIds(); // a payload that is opened while a later one has come is not shown
