@@ -40,13 +40,6 @@ export const html = `
     </div>
   </div>`;
 
-export const settingsHtml = `
-  <h3>Training</h3>
-  <div class="field"><label><span>Time<small>seconds</small></span><select name="seconds"></select></label></div>
-  <div class="field"><label><span>Training digits</span><select name="num_digits"></select></label></div>
-  <div class="field"><label><span>Learning rate</span><select name="learning_rate"></select></label></div>
-  <label class="check"><input type="checkbox" name="shuffle_labels">Shuffle the labels</label>`;
-
 const SETTINGS = { seconds: [30, 10, 60], num_digits: NUM_DIGITS, learning_rate: RATES }; // defaults first
 const GUESSING = 0.1; // right
 const GUESSED = Math.log(10); // the loss

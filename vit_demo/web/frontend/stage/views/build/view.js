@@ -5,7 +5,7 @@ import { copyText, make, makeOptions, newId, setText, track } from "../../../sha
 import { english, formatCount, formatInteger, languageChange, translate } from "../../../shared/language.js";
 import { formatBytes } from "../../format.js";
 import { formatShape, NUMBERS, networkOf, problemOf, pythonCode, stagesOf, totalsOf } from "./network.js";
-import { createTraining, settingsHtml, html as trainingHtml } from "./train.js";
+import { createTraining, html as trainingHtml } from "./train.js";
 
 export const order = 80;
 
@@ -18,7 +18,14 @@ export const html = `
       <summary>Change the network</summary>
       <p class="lead">Change a number and see what it costs; the counts follow from the shape alone.</p>
       <div class="columns">
-        <form class="fields" autocomplete="off">${settingsHtml}<h3>Network</h3></form>
+        <form class="fields" autocomplete="off">
+          <h3>Training</h3>
+          <div class="field"><label><span>Time<small>seconds</small></span><select name="seconds"></select></label></div>
+          <div class="field"><label><span>Training digits</span><select name="num_digits"></select></label></div>
+          <div class="field"><label><span>Learning rate</span><select name="learning_rate"></select></label></div>
+          <label class="check"><input type="checkbox" name="shuffle_labels">Shuffle the labels</label>
+          <h3>Network</h3>
+        </form>
         <div class="outcome">
           <dl class="totals"></dl>
           <ol class="stages"></ol>
