@@ -231,6 +231,7 @@ def test_on_a_narrow_phone_nothing_is_cut_off(browser: Browser, address: str) ->
     for section in ("Heatmaps", "Features", "Step by step", "Build", "Compare"):
         page.locator(".sections").get_by_role("button", name=section, exact=True).tap()
         if section == "Build":  # with the longest numbers
+            page.get_by_text("Change the network").tap()
             page.locator(".build").get_by_label("Start from").select_option("ViT-Tiny")
             page.locator(".build .fields").get_by_label("Image size").fill("2048")
             page.wait_for_function("document.querySelector('.build .totals div:nth-child(3) dd').title === '16,385'")

@@ -47,9 +47,7 @@ def test_a_lesson_that_does_not_exist_gets_a_sentence(page, number):
     assert reply.decode() == f"There is no lesson {int(number)}: choose one from 1 to 11."
 
 
-@pytest.mark.parametrize(
-    "number", ["-1", "1.0", "1e3", "٣", "6/", "6/7", "6x", "1234567", "9" * 200, "%00", "../api", ""]
-)
+@pytest.mark.parametrize("number", ["-1", "1.0", "1e3", "٣", "6/", "6/7", "6x", "1234567", "9" * 200, "%00", "x/../6"])
 def test_what_is_no_number_of_a_lesson_is_refused(page, number):
     status, _, reply = request(page, "GET", quote(f"/lessons/{number}", safe="/%"))
     assert status == 404 and b"Not found." in reply
