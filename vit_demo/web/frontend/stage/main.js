@@ -20,6 +20,7 @@ import { createChallenge } from "./challenge.js";
 import { changesWith } from "./choices.js";
 import { createDrawer } from "./drawer.js";
 import { createDropping } from "./dropping.js";
+import { createLesson } from "./lesson.js";
 import { describeMethods } from "./methods.js";
 import { createCurves, mapFields, servedMap } from "./onDemand.js";
 import { listenToPatches } from "./picture.js";
@@ -86,6 +87,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   });
   createStatus(element, host);
   followSection(stage);
+  createLesson(host);
   // Until a new result is there the old one stays as it is; a visitor may look around in it.
   for (const each of [pageState, resultStatus]) each.subscribe(element, () => isAwaited() || redraw(stage));
   const opened = createRequestIds(); // a payload that is opened while a later one has come is not shown
