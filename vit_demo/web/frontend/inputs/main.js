@@ -10,8 +10,8 @@ import { english, languageChange, linkInLanguage } from "../shared/language.js";
 import { encodeLink, FITS, firstState, leftOut } from "../shared/link.js";
 import { menuModels, PUSH, pageState, REPLACE, readSetting, retryResult, TASKS } from "../shared/pageState.js";
 import { sendRequest } from "../shared/requests.js";
+import { createCrop } from "./crop.js";
 import { createMenu, PHOTO_MODEL } from "./modelMenu.js";
-import { createModelView } from "./modelView.js";
 import { acceptGlobalDrop, createPhotoInput, ownPhotos } from "./photoInput.js";
 import { createResults } from "./results.js";
 
@@ -56,7 +56,7 @@ export function mount({ element, server, ...given }) {
     onMessage: () => pageState.chooseTask("photos"),
   });
   const ofDigit = { onPicture: (picture) => pageState.chooseTask("digits", { picture }), say: pad.say };
-  createModelView(find("#model-view"));
+  createCrop(find("#panel-photos"));
   createShare(element, pageState, page);
   createSheet(element, pageState.chooseTask);
   acceptGlobalDrop(element, find(".veil"), (file, target) =>

@@ -133,9 +133,6 @@ export const shownResult = createChannel();
 /** What the model saw of the result on the stage: {digit, photo}, each null where there is none. */
 export const modelInput = createChannel({ digit: null, photo: null });
 
-/** Patches that are clicked outside of the stage. */
-export const clickedPatch = createChannel();
-
 /** The models of the menu by name, entries of Python's `model_entry`; one that is downloaded is added. */
 export const menuModels = createChannel(new Map());
 

@@ -5,15 +5,7 @@ import { setConstants } from "../shared/constants.js";
 import { documentEvents, make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
 import { FIRST_VIEW } from "../shared/link.js";
-import {
-  clickedPatch,
-  isAwaited,
-  newResult,
-  pageState,
-  REPLACE,
-  resultStatus,
-  shownResult,
-} from "../shared/pageState.js";
+import { isAwaited, newResult, pageState, REPLACE, resultStatus, shownResult } from "../shared/pageState.js";
 import { createReplyCache, createRequestIds, pause, SETTLE, sendRequest } from "../shared/requests.js";
 import { createCaption } from "./caption.js";
 import { createChallenge } from "./challenge.js";
@@ -30,7 +22,6 @@ import {
   change,
   choicesOf,
   chooseMode,
-  clickPatch,
   createState,
   keptClass,
   patchActions,
@@ -67,7 +58,6 @@ export async function mount({ element, props, server, watch, ...given }) {
 
   listenToPatches(stage.canvas, () => stage.result, patchActions(stage));
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
-  clickedPatch.subscribe(element, (patch) => clickPatch(stage, patch));
   find(".words").addEventListener("click", ({ target }) => target.dataset.show && showWord(stage, target.dataset.show));
   find(".switch").addEventListener(
     "click",

@@ -221,9 +221,6 @@ function controlOf({ name, kind }) {
 /** The place of a method in the benchmark of faithfulness for a network; null for one that was not measured. */
 export const placeAmong = ({ places }, network) => places?.[network] ?? null;
 
-/** The names of the methods that are offered first, under plain words. */
-export const recommendedMethods = (methods) => Object.keys(methods).filter((name) => methods[name].recommended);
-
 /** What a click on a class shows while the heatmap does not depend on the class. */
 export function classMethod(methods) {
   const offered = Object.keys(methods).filter((name) => methods[name].classSpecific);
