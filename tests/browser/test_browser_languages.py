@@ -170,7 +170,8 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
     for section in ("compare", "build"):
         open_section(page, section)
         collect()
-    page.locator(".build input").first.fill("13")
+    page.locator(".build .change summary").click()
+    page.locator(".build [name=image_size]").fill("13")
     collect()
     open_section(page, "attention")
     page.locator("#tab-photos").click()

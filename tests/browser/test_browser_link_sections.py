@@ -119,6 +119,7 @@ def test_the_columns_of_a_comparison(opened: Page, browser: Browser) -> None:
 
 def test_the_network_that_was_built(opened: Page, browser: Browser) -> None:
     open_section(opened, "Build")
+    opened.get_by_text("Change the network").click()
     opened.get_by_label("Start from").select_option("MNIST from scratch")
     opened.get_by_label("Depth").fill("5")
     opened.get_by_label("The classifier reads").select_option("the mean of the patches")
@@ -146,7 +147,7 @@ def test_the_network_that_was_built(opened: Page, browser: Browser) -> None:
             "compare&columns=nobody:4:rollout,digits-small:999:rollout,digits-small:4:constructor",
             ":nth-match(.compare .column:not(.pending), 3)",
         ),
-        ("build&network=nothing,depth:5", ".build .fields"),
+        ("build&network=nothing,depth:5", ".build .begin"),
         ("build&network=ViT-Tiny,depth:100000,embed_dim:0", ".build .fields"),
     ],
 )

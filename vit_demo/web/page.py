@@ -54,7 +54,7 @@ def build_page() -> gr.Blocks:
             with gr.Column(elem_id="inputs", min_width=260):
                 inputs(digits_preset=preset.name, opening_digit=OPENING_DIGIT, opening_patch_size=OPENING_PATCH_SIZE)
             with gr.Column(elem_id="result", min_width=320):
-                stage(example)
+                stage(example, OPENING_DIGIT)
         gr.HTML(footer(), elem_id="footer")
     return page
 

@@ -59,11 +59,12 @@ def inputs(*, digits_preset: str, opening_digit: int = 8, opening_patch_size: in
     )
 
 
-def stage(value: Mapping[str, Any] | None = None) -> gr.HTML:
+def stage(value: Mapping[str, Any] | None = None, opening_digit: int | None = None) -> gr.HTML:
     """The picture under its heatmap, the prediction, and every view of it.
 
     Args:
         value: What it shows when the page opens: a `ResultPayload`, an `EmptyPayload` or None.
+        opening_digit: The example digit that this is.
     """
     return gr.HTML(
         value,
@@ -75,6 +76,7 @@ def stage(value: Mapping[str, Any] | None = None) -> gr.HTML:
             constants=constants(),
             registered=method_entries(METHODS.values()),
             viewNames=view_names(),
+            openingDigit=opening_digit,
             stepCode=step_code(),
             startingPoints=starting_points(),
             examples=[{"name": photo.name, "title": photo.title} for photo in EXAMPLE_PHOTOS.values()],

@@ -70,7 +70,9 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     shownKey = key;
     shownPicture = pictureOf(newest.state);
     const onShown = () => isNewest() && publishStatus("done");
-    newResult.publish({ payload, restored: newest.restored, isNewest, onShown });
+    const { task, digits } = newest.state;
+    const digit = task === "digits" ? digits.picture?.digit : undefined;
+    newResult.publish({ payload, digit, restored: newest.restored, isNewest, onShown });
   }
 
   /** The result of the same picture stays, marked as old; for another one the sentence takes its place. */

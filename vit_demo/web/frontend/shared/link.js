@@ -179,6 +179,7 @@ const NETWORK_FIELDS = {
  * @type {any[][]}
  */
 const FIELDS = [
+  ["lesson", "", "lesson", null, anyNumber],
   ["section", "", "section", "attention", name],
   ["method", "", "method", "attention", name],
   ["picture_alone", "", "plain", false, flag("yes")],

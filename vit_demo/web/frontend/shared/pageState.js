@@ -7,6 +7,7 @@
  * @typedef {{picture: number, patch: number}} Place Picture 1 is the second.
  * @typedef {{preset: string, patchSize: number, method: string, label: number | null}} Column
  * @typedef {object} View
+ * @property {number | null} lesson whose task is shown above the stage
  * @property {string} section
  * @property {string} method
  * @property {boolean} plain whether the picture is shown without a map

@@ -20,6 +20,7 @@ import { createChallenge } from "./challenge.js";
 import { changesWith } from "./choices.js";
 import { createDrawer } from "./drawer.js";
 import { createDropping } from "./dropping.js";
+import { createLesson } from "./lesson.js";
 import { describeMethods } from "./methods.js";
 import { createCurves, mapFields, servedMap } from "./onDemand.js";
 import { listenToPatches } from "./picture.js";
@@ -86,6 +87,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   });
   createStatus(element, host);
   followSection(stage);
+  createLesson(host);
   // Until a new result is there the old one stays as it is; a visitor may look around in it.
   for (const each of [pageState, resultStatus]) each.subscribe(element, () => isAwaited() || redraw(stage));
   const opened = createRequestIds(); // a payload that is opened while a later one has come is not shown
@@ -94,7 +96,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   }
   newResult.subscribe(element, show);
   watch("value", () => show({ payload: props.value }));
-  show(newResult.latest() ?? { payload: props.value }); // the inputs may have been first
+  show(newResult.latest() ?? { payload: props.value, digit: data.openingDigit }); // the inputs may have been first
 
   // For tests: the state, and any map by name.
   host.__stage = {
@@ -199,7 +201,11 @@ function followSection(stage) {
 }
 
 /** Shows a payload, which may be the one that is open. */
-async function showNext(stage, { payload, restored = false, isNewest = () => true, onShown = () => {} }, isLatest) {
+async function showNext(
+  stage,
+  { payload, digit = undefined, restored = false, isNewest = () => true, onShown = () => {} },
+  isLatest,
+) {
   const { parts } = stage;
   const isCurrent = () => isLatest() && isNewest();
   stage.latestPayload = payload;
@@ -211,7 +217,7 @@ async function showNext(stage, { payload, restored = false, isNewest = () => tru
     // The old result stays until the new one is complete, so that nothing flickers.
     const isOpen = payload === stage.openedPayload;
     const next = isOpen ? stage.result : await openResult(payload);
-    next.exampleDigit ??= pageState.get().digits?.picture?.digit; // of which the payload has the pixels alone
+    next.exampleDigit ??= digit; // of which the payload has the pixels alone
     if (!isCurrent()) return;
     if (!restored) pageState.changeView(changesWith(pageState.get().view, stage.latest, next), REPLACE);
     if (!isOpen) await prepare(stage, next);

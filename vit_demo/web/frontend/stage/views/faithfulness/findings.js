@@ -91,13 +91,24 @@ function svg(tag, attributes, ...children) {
 /**
  * A figure with its own title, legend and scale.
  * `curve` is the heatmap's, `randoms` those of random orders, over `places` from 0 to 1; `other`, {places, curve, words}, is
- * one to compare with. `ends` label the horizontal axis, and `format` writes the values at the ends of the vertical one.
+ * one to compare with. `ends` label the horizontal axis, and `format` writes the values at the ends of the vertical one, which
+ * reaches at least `least`.
  *
  * @param {any} chart
  */
-export function lineChart({ title, places, curve, randoms, ends, legend, other = null, format = asPercentage }) {
+export function lineChart({
+  title,
+  places,
+  curve,
+  randoms,
+  ends,
+  legend,
+  other = null,
+  format = asPercentage,
+  least = 0,
+}) {
   const values = [...curve, ...randoms.flat(), ...(other?.curve ?? [])];
-  const top = axisTop(Math.max(...values));
+  const top = axisTop(Math.max(...values, least));
   const bottom = Math.min(...values) < 0 ? -axisTop(-Math.min(...values)) : 0;
   const heightOf = (value) => (HEIGHT * (top - value)) / (top - bottom);
   const point = (place, value) => [place * WIDTH, heightOf(value)].map((number) => number.toFixed(1));
