@@ -35,7 +35,7 @@ def open_page(page: Page, url: str) -> Page:
     """Opens an address, and waits for its result and until the veil of a page still loading is lifted."""
     page.goto(url)
     page.wait_for_selector(f'{READY}[data-state="done"]')
-    page.locator("#theme").click(trial=True)
+    page.locator("#header nav button").first.click(trial=True)
     return page
 
 

@@ -56,7 +56,7 @@ def test_the_scale_of_evidence_has_colours_between_its_ends(visit, address, size
 
 
 def test_step_four_defines_a_head_and_its_picture_belongs_to_its_question(visit, address) -> None:
-    page = visit(f"{address}#section=steps&step=4", DESKTOPS[0])
+    page = visit(f"{address}#digit=7&patch_size=4&section=steps&step=4", DESKTOPS[0])
     page.locator(".steps .prompt", has_text="Which of the marked patches").wait_for()
     assert "Each block does this 4 times side by side" in page.locator(".steps .sentences").inner_text()
     caption = page.locator(".steps .picture-caption")
@@ -64,7 +64,7 @@ def test_step_four_defines_a_head_and_its_picture_belongs_to_its_question(visit,
     assert "Token: patch row" in page.locator(".steps .figure").inner_text(), "what the numbers are about"
     page.locator(".steps select[data-key=head]").select_option("2")
     page.locator(".steps .prompt", has_text="attend to most in head 3 of block").wait_for()
-    page.get_by_role("button", name="Show me").click()
+    page.locator(".steps .reveal").click()
     page.locator(".steps .picture-caption", has_text="attends to in head 3 of block").wait_for()
     page.locator(".steps select[data-key=head]").select_option("1")
     page.locator(".steps .picture-caption", has_text="attends to in head 2 of block").wait_for()
@@ -76,7 +76,7 @@ def test_what_is_veiled_says_so_and_the_end_of_the_tour_leads_to_build(visit, ad
     cover = page.locator(".steps .cover")
     for _ in range(2):
         cover.get_by_text("Hidden until you answer").wait_for()
-        page.get_by_role("button", name="Show me").click()
+        page.locator(".steps .reveal").click()
         cover.wait_for(state="hidden")
         page.locator(".steps .next").click()
     page.locator("#header [data-section=build][aria-current=true]").wait_for()

@@ -28,6 +28,7 @@ def open_features(page: Page, address: str) -> Page:
     open_page(page, f"{address}#digit=7&patch_size=4")
     method_button(page, "Similarity").check()
     page.locator(".subject", has_text="block 6 of 6").wait_for()
+    page.locator(".answers > span").first.wait_for()
     return page
 
 

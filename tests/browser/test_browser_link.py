@@ -129,7 +129,7 @@ def test_copy_link_says_what_is_not_in_it(browser: Browser, address: str):
     page.wait_for_selector('.stage[data-top1="5"]')
     page.get_by_role("button", name="Copy link").click()
     page.get_by_text("Link copied.", exact=True).wait_for()
-    assert page.evaluate("navigator.clipboard.readText()") == f"{address}#digit=5"
+    assert page.evaluate("navigator.clipboard.readText()") == f"{address}#patch_size=7&digit=5"
     page.get_by_role("tab", name="Photo").click()
     page.locator("#photo input[type=file]").first.set_input_files(EXAMPLE_PHOTOS["lion"].path)
     page.wait_for_function(f"{STAGE}.current()?.source.upload")
@@ -157,7 +157,7 @@ def test_dropped_patches_are_in_the_link_and_come_back(opened: Page, browser: Br
 
 def test_the_last_line_names_api_source_and_licence_and_no_menu_of_gradio_is_left(opened: Page, address: str):
     assert opened.locator("footer").count() == 1, "Gradio's own is off"
-    assert opened.get_by_role("button", name="Settings").count() == 0
+    assert opened.get_by_role("button", name="Settings", exact=True).count() == 0
     links = opened.locator("footer a")
     assert {link.get_attribute("target") for link in links.all()} == {"_blank"}, "the page and its address stay"
     assert opened.request.get(f"{address}{links.first.get_attribute('href').removeprefix('./')}").ok

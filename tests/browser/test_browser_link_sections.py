@@ -71,7 +71,7 @@ def test_a_step_of_the_tour_with_its_patch_and_head(opened: Page, browser: Brows
     opened.locator(".tour").click()
     opened.locator(".steps .title").wait_for()
     opened.locator(".steps .dots button").nth(3).click()
-    opened.get_by_role("button", name="Show me").click()
+    opened.locator(".steps .reveal").click()
     opened.locator(".steps .shares").wait_for()
     opened.mouse.click(*middle_of(opened.locator(".steps .seen canvas"), 1, 3))
     opened.locator(".steps .figure select, .steps .figure input").first.wait_for()
@@ -102,7 +102,7 @@ def test_the_columns_of_a_comparison(opened: Page, browser: Browser) -> None:
     column = opened.get_by_role("region", name="Column 2")
     column.get_by_label("Method").select_option("Relevance")
     column.get_by_label("Model").select_option("Digits, tiny")
-    opened.get_by_role("region", name="Column 3").get_by_role("button", name="Remove").click()
+    opened.get_by_role("region", name="Column 3").get_by_role("button", name="Delete this column").click()
 
     def look(page: Page) -> list[object]:
         page.wait_for_function(

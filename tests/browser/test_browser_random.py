@@ -87,8 +87,9 @@ def settled(page: Page) -> dict[str, Any]:
     return page.evaluate(SHOWN)
 
 
-START = {"digits": {"model": "digits-small", "digit": "8", "patch_size": "7"}, "photos": {"photo": "lion"}}
-"""What a link leaves out where it is as on a first visit."""
+FIRST = {"digits": {"digit": "8", "patch_size": "7"}, "photos": {"photo": "lion"}}
+START = {"digits": {"digit": "7"}, "photos": {"photo": "lion"}}
+"""What an empty address means, and what a link leaves out."""
 
 
 def check(found: dict[str, Any]) -> None:
@@ -96,7 +97,7 @@ def check(found: dict[str, Any]) -> None:
     tab, preset = found["tab"], PRESETS[found["model"]]
     assert found["panel"] == [f"panel-{tab}"] and preset.task == tab and found["problem"] == ""
     assert found["size"] in preset.patch_sizes
-    link = START[tab] | found["hash"]  # which holds what differs from the start
+    link = (START if found["hash"] else FIRST)[tab] | found["hash"]  # which holds what differs from the start
     assert (link.get("tab", "digits"), link.get("model", preset.name)) == (tab, preset.name)
     assert int(link.get("patch_size", preset.default_patch_size)) == found["size"]
     side = preset.image_size // found["size"]

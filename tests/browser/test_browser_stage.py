@@ -202,16 +202,16 @@ def test_a_new_result_comes_with_its_own_map(stage: Page) -> None:
 
 
 def test_choices_outlive_a_result_and_an_empty_pad(stage: Page) -> None:
-    height = stage.evaluate("document.querySelector('.explore').offsetHeight")
+    height = stage.evaluate("document.querySelector('.blocks').offsetTop")
     settings(stage).get_by_label("Block", exact=True).fill("2")
     close_settings(stage)
     stage.locator("#empty").click()
     stage.get_by_text("Nothing here.").wait_for()
-    assert stage.evaluate("document.querySelector('.explore').offsetHeight") == height
+    assert stage.evaluate("document.querySelector('.blocks').offsetTop") == height
     stage.locator("#next").click()
     stage.wait_for_selector("#stage .stage[data-run=second][data-top1=seven]")
     shows(stage, "From the class token · block 2 of 3, mean of 2 heads")
-    assert stage.evaluate("document.querySelector('.explore').offsetHeight") == height
+    assert stage.evaluate("document.querySelector('.blocks').offsetTop") == height
 
 
 def test_predictions_are_read_out(stage: Page) -> None:

@@ -99,16 +99,17 @@ def percentage(probability: float) -> str:
 
 
 def truth(page: Page, challenge: str | None) -> dict[str, Any]:
-    """What the first screen must say of the digit that is shown, by the package's own numbers."""
+    """What the first screen must say of the picture that is shown, by the package's own numbers."""
     result = shown_result(page)
     whole, count = shown_result(page, with_all=True), len(result.dropped)
     (first, probability), before = result.top(1)[0], whole.top(1)[0][0]
-    digit = page.evaluate(f"{STAGE}.current().exampleDigit")
+    digit = page.evaluate(f"{STAGE}.current().exampleDigit ?? null")
+    picture = "the photo" if result.preset.task == "photos" else "your drawing" if digit is None else f"your {digit}"
     if count:
         squares = "1 square" if count == 1 else f"{count} squares"
         headline = f"Without {squares} it {'still ' * (first == before)}says {first}: {percentage(probability)}."
     else:
-        headline = f"The network cuts your {digit} into {result.grid[0] * result.grid[1]} squares, lets them look at "
+        headline = f"The network cuts {picture} into {result.grid[0] * result.grid[1]} squares, lets them look at "
         is_unsure = page.evaluate(f"Boolean({STAGE}.current().note)")
         headline += f"each other {result.preset.config.depth} times, and "
         headline += f"guesses {first}: {percentage(probability)}." if is_unsure else f"says {first}."
@@ -120,9 +121,9 @@ def truth(page: Page, challenge: str | None) -> dict[str, Any]:
         "headline": headline.replace("\u00a0", " "),
         "challenge": challenge or (words if count else "Rub out squares. Can you make it say something else?"),
         "bars": [[label, percentage(share)] for label, share in top],
-        "marks": [round(1000 * dict(whole.top(10))[label]) if count else None for label, _ in top],
+        "marks": [round(1000 * dict(whole.top(len(whole.labels)))[label]) if count else None for label, _ in top],
         "answers": [[block[0][0], percentage(block[0][1])] for block in result.logit_lens()[1:]],
-        "word": f"What speaks for {name}",
+        "word": f"What speaks for {name if len(name) <= 8 else 'it'}",
     }
 
 
@@ -218,7 +219,7 @@ def test_squares_are_rubbed_out_and_come_back(visit: Callable[[str], Page], size
     press(page, 2, 1)
     rubbed(page, 5, 9)
     check(page, "two squares")
-    assert page.locator(".bars .first .label").inner_text() == "3", "the 8 has become a 3"
+    assert page.locator(".changed .bars .first .label").inner_text() == "3", "the 8 has become a 3"
     press(page, 1, 1)
     rubbed(page, 9)
     check(page, "one is back")
@@ -279,15 +280,34 @@ def test_every_choice_leaves_all_in_its_place(visit: Callable[[str], Page], size
 @pytest.mark.parametrize("size", SIZES)
 def test_another_picture_or_grid_leaves_all_in_its_place(visit: Callable[[str], Page], size: str) -> None:
     page = visit(size)
-    if size == "phone":
-        page.locator("[data-sheet=digits]").click()
+    tab = "[data-sheet={}]" if size == "phone" else "#tab-{}"
+    page.locator(tab.format("digits")).click()
     for digit in range(10):
         page.locator(".digits button").nth(digit).click()
         page.wait_for_function(f"digit => {STAGE}.current().exampleDigit === digit", arg=digit)
         check(page, f"the digit {digit}")
-    if size == "phone":
-        page.locator("[data-sheet=model]").click()
-    for patch_size in (2, 4, 7, 14):
+    page.locator(tab.format("photos")).click()
+    for place in range(4):
+        page.locator("#photos button").nth(place).click()
+        page.locator("#photos button[aria-pressed=true]").wait_for()
+        page.wait_for_function(f"!{STAGE}.current().pixelated")
+        check(page, f"photo {place + 1}")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_another_grid_leaves_all_in_its_place_and_the_challenge_offers_the_search(
+    visit: Callable[[str], Page], size: str
+) -> None:
+    page = visit(size)
+    for patch_size in (14, 4, 2):
+        if size == "phone":
+            page.locator("[data-sheet=model]").click()
         page.locator("#patch-sizes label", has=page.locator(f"input[value='{patch_size}']")).click()
         page.wait_for_function(f"side => {STAGE}.current().columns === side", arg=28 // patch_size)
+        if size == "phone":
+            page.locator("[data-sheet=model]").click()
         check(page, f"squares of {patch_size}")
+    drag(page, 0, range(14))
+    rubbed(page, *range(14))
+    check(page, "the empty margin", "14 rubbed out, still 8. Let the network’s own search do it?")
+    page.locator(".challenge.offers .fewest").wait_for()

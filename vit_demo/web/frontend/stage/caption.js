@@ -150,7 +150,7 @@ function wordsOfPicture({ result, choices }) {
 export function setHeadline(node, result, whole = result) {
   if (!result) return setText(node, english("Draw a digit or choose a photo, and see how the network reads it."));
   const [first] = result.predictions;
-  const removed = result.dropped.length - (whole?.dropped.length ?? 0);
+  const removed = result.dropped.length;
   const values = {
     digit: result.exampleDigit,
     squares: result.numPatches,
@@ -174,7 +174,7 @@ function storyOf(result, whole, values) {
         ),
         "",
       ];
-    const isSame = first.index === whole.predictions[0].index;
+    const isSame = !whole.dropped.length && first.index === whole.predictions[0].index;
     const counted = { ...values, count: values.removed };
     return isSame
       ? [
