@@ -95,7 +95,11 @@ def test_every_way_leads_to_its_chapter_and_back(visit, address, size) -> None:
         page.locator(button).click()
         heading = page.locator(chapter).get_by_role("heading", name=title)
         page.wait_for_function(
-            "chapter => Math.abs(document.querySelector(chapter).getBoundingClientRect().top) < 40", arg=chapter
+            """chapter => {
+                const { top } = document.querySelector(chapter).getBoundingClientRect();
+                return top > -10 && top < innerHeight / 2;
+            }""",
+            arg=chapter,
         )
         assert heading.is_visible()
         open_section(page, "Explore")

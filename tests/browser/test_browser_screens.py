@@ -22,8 +22,8 @@ SIZES = {
     "desktop at 200 %": (720, 450),
 }
 FIRST_TASK = {
-    "large desktop": [".headline", ".view", ".answer", ".blocks", "#inputs"],
-    "desktop": [".headline", ".view", ".answer", ".blocks", "#inputs"],
+    "large desktop": [".headline", ".view", ".explore > .answer", ".blocks", "#inputs"],
+    "desktop": [".headline", ".view", ".explore > .answer", ".blocks", "#inputs"],
     "large tablet": [".headline", ".view", ".bar", ".challenge", ".bars"],
     "small tablet": [".headline", ".view", ".bar", ".challenge", ".bars"],
     "phone": [".headline", ".view", ".bars .first"],
@@ -59,7 +59,7 @@ def test_the_first_task_is_in_sight_and_nothing_moves(browser: Browser, address:
     page = open_page(browser, address, name)
     assert sum(page.evaluate("window.shifts")) < 0.1
     for tab, is_digit in (("digits", "true"), ("photos", "false")):
-        page.locator(f"[data-sheet={tab}]" if "phone" in name else f"#tab-{tab}").click()
+        page.locator(f"button[data-sheet={tab}]" if "phone" in name else f"#tab-{tab}").click()
         page.wait_for_function(f"document.querySelector('.stage').__stage.current()?.pixelated === {is_digit}")
         page.wait_for_selector('.stage[data-state="done"]')
         page.evaluate("scrollTo(0, 0)")

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 SIZES = {"desktop": (1440, 900), "laptop": (1366, 768), "phone": (390, 844)}
 FIRST_SCREEN = {
-    "desktop": (".headline", ".view", ".bar", ".challenge", ".answer", ".blocks", "#inputs"),
-    "laptop": (".headline", ".view", ".bar", ".challenge", ".answer", ".blocks", "#inputs"),
+    "desktop": (".headline", ".view", ".bar", ".challenge", ".explore > .answer", ".blocks", "#inputs"),
+    "laptop": (".headline", ".view", ".bar", ".challenge", ".explore > .answer", ".blocks", "#inputs"),
     "phone": (".headline", ".view", ".bar", ".bars .first"),
 }
 FIXED = (
-    ".headline, .explore .seen, .bar, .challenge, .answer, .predictions, .sentence, .scale, .caption, .ways, .blocks,"
-    " .words button, .switch button"
+    ".headline, .explore .seen, .bar, .challenge, .explore > .answer, .predictions, .sentence, .scale, .caption, .ways, .blocks,"
+    " [data-show=plain], [data-show=attention], .switch button"
 )
 """What stays where it is, whatever a visitor does."""
 
@@ -280,7 +280,7 @@ def test_every_choice_leaves_all_in_its_place(visit: Callable[[str], Page], size
 @pytest.mark.parametrize("size", SIZES)
 def test_another_picture_or_grid_leaves_all_in_its_place(visit: Callable[[str], Page], size: str) -> None:
     page = visit(size)
-    tab = "[data-sheet={}]" if size == "phone" else "#tab-{}"
+    tab = "button[data-sheet={}]" if size == "phone" else "#tab-{}"
     page.locator(tab.format("digits")).click()
     for digit in range(10):
         page.locator(".digits button").nth(digit).click()
@@ -301,11 +301,11 @@ def test_another_grid_leaves_all_in_its_place_and_the_challenge_offers_the_searc
     page = visit(size)
     for patch_size in (14, 4, 2):
         if size == "phone":
-            page.locator("[data-sheet=model]").click()
+            page.locator("button[data-sheet=model]").click()
         page.locator("#patch-sizes label", has=page.locator(f"input[value='{patch_size}']")).click()
         page.wait_for_function(f"side => {STAGE}.current().columns === side", arg=28 // patch_size)
         if size == "phone":
-            page.locator("[data-sheet=model]").click()
+            page.locator("button[data-sheet=model]").click()
         check(page, f"squares of {patch_size}")
     drag(page, 0, range(14))
     rubbed(page, *range(14))

@@ -126,7 +126,7 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   function open(isOpen) {
     drawer.hidden = !isOpen;
     settings.setAttribute("aria-expanded", String(isOpen));
-    if (isOpen) find(".close").focus({ preventScroll: true });
+    if (isOpen) find(".drawer .close").focus({ preventScroll: true });
   }
 
   function leave() {
@@ -135,7 +135,7 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   }
 
   settings.addEventListener("click", () => open(drawer.hidden));
-  find(".close").addEventListener("click", leave);
+  find(".drawer .close").addEventListener("click", leave);
   drawer.addEventListener("keydown", (event) => event.key === "Escape" && leave());
   documentEvents(drawer)("pointerdown", ({ target }) => {
     const isInside = drawer.contains(target) || settings.contains(target) || target.closest(".tooltip, .seen, .blocks");
