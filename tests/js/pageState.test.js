@@ -107,6 +107,7 @@ test("a text that is no drawing gives none", () => {
 test("a link gives back its state", () => {
   const view = {
     ...{
+      lesson: 6,
       section: "features",
       method: "rollout",
       block: 2,
