@@ -35,7 +35,9 @@ def open_page(page: Page, url: str) -> Page:
     """Opens an address, and waits for its result and until the veil of a page still loading is lifted."""
     page.goto(url)
     page.wait_for_selector(f'{READY}[data-state="done"]')
-    page.locator("#header nav button").first.click(trial=True)
+    page.wait_for_function(
+        "document.querySelector('#columns').contains(document.elementFromPoint(innerWidth / 2, innerHeight / 2))"
+    )
     return page
 
 

@@ -19,8 +19,8 @@ FIRST_SCREEN = {
     "phone": (".headline", ".view", ".bar", ".bars .first"),
 }
 FIXED = (
-    ".headline, .explore .seen, .bar, .challenge, .explore > .answer, .predictions, .sentence, .scale, .caption, .ways, .blocks,"
-    " [data-show=plain], [data-show=attention], .switch button"
+    ".headline, .explore .seen, .bar, .challenge, .explore > .answer, .predictions, .sentence, .scale, .caption, .ways,"
+    " .blocks, [data-show=plain], [data-show=attention], .switch button"
 )
 """What stays where it is, whatever a visitor does."""
 
