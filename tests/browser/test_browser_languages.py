@@ -117,7 +117,7 @@ def bracketed(key: str) -> str | dict[str, str]:
     return "|".join(f"⟦{form}⟧" for form in key.split("|"))
 
 
-def test_no_word_is_forgotten(browser: Browser, address: str) -> None:  # noqa: PLR0915
+def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
     """In a language whose words all stand in brackets, a text of ours without brackets is in no catalogue."""
 
     page = open_page(browser, address, "de", {key: bracketed(key) for key in page_words()})

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import "./helpers.js";
-import { describeFit } from "../../vit_demo/web/frontend/inputs/modelView.js";
+import { describeFit } from "../../vit_demo/web/frontend/inputs/crop.js";
 import {
   formatArea,
   formatNumber,
@@ -116,7 +116,7 @@ test("of a class that is too improbable to lose anything the logit is measured",
 });
 
 test("the verdict of randomization claims no more than its last correlation", () => {
-  assert.match(randomizationText([1, 0.6, 0.1], 49), /is 0.10 .*no more than expected by chance with 49 patches\.$/);
+  assert.match(randomizationText([1, 0.6, 0.1], 49), /is 0.10 .*no more than expected by chance with 49 squares\.$/);
   assert.match(
     randomizationText([1, 0.6, 0.41], 49),
     /is 0.41 .*part of the order does not depend on the learned weights\. Most of the change comes with the classifier head/,
@@ -126,14 +126,14 @@ test("the verdict of randomization claims no more than its last correlation", ()
     /is 0.80 .*most of the order does not depend on the learned weights\.$/,
   );
   assert.match(randomizationText([1, -0.5], 49), /is −0.50 .*partly reversed, so the map depends on what was learned\.$/);
-  assert.match(randomizationText([1, 0.9], 4), /no more than expected by chance with 4 patches\.$/);
+  assert.match(randomizationText([1, 0.9], 4), /no more than expected by chance with 4 squares\.$/);
 });
 
 test("the fit of a photo is described", () => {
   const photo = { rows: 10, columns: 6, box: [0.25, 0, 0.75, 1] };
-  const words = (more) => plain(describeFit({ ...photo, ...more }).join(" "));
-  assert.equal(words({ fit: "crop" }), "The bright square, 50 % of the photo. The rest is cut off.");
-  assert.equal(words({ fit: "crop", box: [0, 0, 1, 1] }), "All of it, because the photo is square.");
+  const words = (more) => plain(describeFit({ ...photo, ...more }).replaceAll("*", ""));
+  assert.equal(words({ fit: "crop" }), "The bright square, 50 % of the photo.");
+  assert.equal(words({ fit: "crop", box: [0, 0, 1, 1] }), "All of it: the photo is square.");
   assert.equal(words({ fit: "squash", box: [0, 0, 1, 1] }), "All of it, stretched to a square.");
-  assert.equal(words({ fit: "keep", box: [0, 0, 1, 1] }), "All of it, with its aspect ratio kept: 10 × 6 patches.");
+  assert.equal(words({ fit: "keep", box: [0, 0, 1, 1] }), "All of it, in 10 × 6 squares.");
 });
