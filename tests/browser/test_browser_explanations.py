@@ -152,18 +152,6 @@ def test_a_comparison_and_a_test_can_be_cancelled(opened: Page):
     opened.get_by_role("button", name="Compare all methods").wait_for()
 
 
-def test_a_brush_drops_the_patches_it_passes_and_restores_them(opened: Page):
-    rows, columns = shown_result(opened).grid
-    picture = opened.locator(".picture")
-    for expected in ([7, 8, 9, 10], []):
-        opened.mouse.move(*middle_of(picture, 1, 0, rows, columns))
-        opened.mouse.down()
-        for column in (1, 2, 3):
-            opened.mouse.move(*middle_of(picture, 1, column, rows, columns))
-        opened.mouse.up()
-        opened.wait_for_function(f"{STAGE}.current().dropped.join() === '{','.join(map(str, expected))}'")
-
-
 def test_the_docs_of_each_method_are_shown(opened: Page):
     settings(opened).get_by_text("How is this computed?").click()
     opened.get_by_text("Source and details").click()

@@ -77,7 +77,7 @@ def test_the_first_task_is_in_sight_and_nothing_moves(browser: Browser, address:
 def test_all_settings_open_over_the_page_and_close_by_themselves(browser: Browser, address: str, name: str) -> None:
     page = open_page(browser, address, name)
     more, drawer = page.locator(".ways .settings"), page.locator(".drawer")
-    tops = "[...document.querySelectorAll('.explore > :not(.drawer), .chapter')].map((e) => e.offsetTop)"
+    tops = "[...document.querySelectorAll('.explore > :not(.drawer)')].map((e) => e.offsetTop)"
     for leave in (
         lambda: page.keyboard.press("Escape"),
         lambda: page.mouse.click(5, 5),
@@ -109,7 +109,7 @@ CUT_OFF = """() => {
   const scrolls = (element) => /auto|scroll/.test(getComputedStyle(element).overflowX);
   const isScrolled = (element) => element && (scrolls(element) || isScrolled(element.parentElement));
   return [...document.querySelectorAll("#stage .stage > * *")]
-    .filter((element) => element.getClientRects().length && !isScrolled(element.parentElement))
+    .filter((element) => element.getClientRects().length && !isScrolled(element))
     .filter((element) => element.getBoundingClientRect().right > innerWidth - 8)
     .map((element) => `${element.tagName} ${element.className} ${element.textContent.slice(0, 30)}`);
 }"""

@@ -217,12 +217,3 @@ def test_choices_outlive_a_result_and_an_empty_pad(stage: Page) -> None:
 def test_predictions_are_read_out(stage: Page) -> None:
     assert stage.locator("#stage .spoken-answer").inner_text().strip() == "Prediction: seven, 90.0\u00a0%."
     assert stage.locator("#stage .bars li").nth(1).inner_text().split("\n")[-1] == "<0.1\u00a0%"
-
-
-def test_a_phone_never_scrolls_sideways(phone: Page, stage_address: str) -> None:
-    phone.goto(stage_address)
-    phone.wait_for_selector("#stage .stage[data-ready=true]")
-    look_from(phone)
-    phone.locator("#stage .picture").tap()
-    phone.locator("#stage .subject", has_text="square in row ").wait_for()
-    assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
