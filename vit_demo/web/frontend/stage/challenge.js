@@ -85,5 +85,5 @@ function wordsOf({ predictions, dropped }, whole, count, found) {
   }
   return count < MANY
     ? translate("1 rubbed out: still {before}.|{count} rubbed out: still {before}.", values)
-    : translate("{count} rubbed out, still {before}. Let the network’s own search do it?", values);
+    : translate("{count} rubbed out, still {before}. Let it search?", values);
 }

@@ -136,7 +136,7 @@ function updateButtons(stage, choices) {
   host.classList.toggle("by-class", Boolean(methods[choices.method].classSpecific));
 }
 
-const LONGEST_NAME = 8; // characters; a longer name of a class would push the switch away
+const LONGEST_NAME = 2; // characters; a longer name of a class would push the switch away
 
 /** The word below the picture that names what it shows; none for a method of the drawer. */
 function shownWord({ methods }, { section, plain, method }) {
