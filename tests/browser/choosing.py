@@ -7,10 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_digits import DIGITS, smooth
+from vit_demo.web.requests.parse import ResultRequest
+from vit_demo.weights import PRESETS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Frame, Locator, Page
+
+    from vit_demo.inference.exploration import Exploration
 
 READY = '.stage[data-ready="true"]'
 STAGE = "document.querySelector('.stage').__stage"
@@ -30,12 +35,14 @@ def open_page(page: Page, url: str) -> Page:
     """Opens an address, and waits for its result and until the veil of a page still loading is lifted."""
     page.goto(url)
     page.wait_for_selector(f'{READY}[data-state="done"]')
-    page.locator(".sections").click(trial=True)
+    page.wait_for_function(
+        "document.querySelector('#columns').contains(document.elementFromPoint(innerWidth / 2, innerHeight / 2))"
+    )
     return page
 
 
 def open_section(page: Page, name: str) -> None:
-    page.locator(".sections").get_by_role("button", name=name, exact=True).click()
+    page.locator("#header nav").get_by_role("button", name=name, exact=True).click()
 
 
 def draw(page: Page, digit: int) -> None:
@@ -61,10 +68,39 @@ def middle_of(canvas: Locator, row: int, column: int, rows: int = 7, columns: in
     return box["x"] + (column + 0.5) * box["width"] / columns, box["y"] + (row + 0.5) * box["height"] / rows
 
 
+def shown_result(page: Page, *, with_all: bool = False) -> Exploration:
+    """The result on the stage, computed by the package; with all its patches on request."""
+    request = ResultRequest.parse(page.evaluate(f"{STAGE}.current().source"))
+    preset = PRESETS[request.name]
+    whole = get_engine().explore_source(request.source, preset, request.patch_size, request.fit)
+    dropped = [] if with_all else [divmod(patch, whole.grid[1]) for patch in request.dropped]
+    return whole.drop_patches(dropped) if dropped else whole
+
+
+def look_from(page: Page | Frame) -> None:
+    """The map follows the pointer, which rubs out squares else."""
+    page.locator("[data-mode=look]").click()
+
+
+def settings(page: Page | Frame) -> Locator:
+    """The drawer of all settings, which is opened if it is not."""
+    drawer = page.locator(".drawer")
+    if drawer.is_hidden():
+        page.locator(".ways .settings").click()
+    return drawer
+
+
+def close_settings(page: Page | Frame) -> None:
+    page.locator(".drawer .close").click()
+
+
 def method_button(page: Page, name: str) -> Locator:
-    """The radio button of a method in the list of all methods, which is opened if it is not."""
-    more = page.locator(".more-methods")
-    if more.get_attribute("aria-expanded") == "false":
-        more.click()
+    """The radio button of what the picture shows, in the drawer, which is opened if it is not."""
     label = page.locator("b", has_text=re.compile(f"^{re.escape(name)}$"))
-    return page.locator(".all .method", has=label).get_by_role("radio")
+    return settings(page).locator(".all .method", has=label).get_by_role("radio")
+
+
+def choose_method(page: Page, name: str) -> None:
+    """Chooses what the picture shows, and closes the drawer, which lies over the answer."""
+    method_button(page, name).check()
+    close_settings(page)

@@ -35,9 +35,6 @@ FLAGS = [
     "--use-fake-device-for-media-stream",  # a webcam
     "--use-fake-ui-for-media-stream",
 ]
-NOT_FIRST = "try { localStorage.setItem('vit_demo-visited', 'yes') } catch {}"
-"""Windows are not on their first visit; ``test_browser_screens.py`` has windows that are."""
-
 HEADLESS_SHELL = "chromium-headless-shell"
 """Chromium without the parts for a screen: the same engine, which opens the page in half the time."""
 
@@ -89,7 +86,6 @@ def phone(touch_screen: BrowserContext) -> Iterator[Page]:
 def _context(browser: Browser, **options: object) -> Iterator[BrowserContext]:
     """Windows of one size, and an empty one, which keeps the process alive that they share."""
     context = browser.new_context(reduced_motion="reduce", **options)  # type: ignore[arg-type]
-    context.add_init_script(NOT_FIRST)
     empty = context.new_page()
     empty.route("**", lambda route: route.fulfill(body=""))
     empty.goto("http://127.0.0.1/")
@@ -120,8 +116,8 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def opened(page: Page, address: str) -> Page:
-    """The page with its first result."""
-    return open_page(page, address)
+    """The page with a 7 in 49 patches."""
+    return open_page(page, f"{address}#digit=7&patch_size=4")
 
 
 @pytest.fixture

@@ -40,6 +40,13 @@ faults: set[str] = set()
 is being computed; "orders wait", random orders are being computed."""
 
 
+BELOW = {
+    "logit_lens": {"result": {"predictions": [{"label": "one", "probability": n / 5} for n in range(BLOCKS + 1)]}},
+    "steps": {"error": "There is no network here."},
+}
+"""Replies about the answers below the blocks, and the chapter of the steps."""
+
+
 def encode(array: np.ndarray) -> str:
     return base64.b64encode(array.tobytes()).decode()
 
@@ -106,6 +113,8 @@ def stage_address(launch: Callable[..., str]) -> str:
             return {"result": trace_of(request["block"])}
         if request["kind"] == "attention_maps":
             return {"result": {"maps": attention_maps(request["query"])}}
+        if request["kind"] in BELOW:
+            return BELOW[request["kind"]]
         other_requests.append(request)
         if "broken" in faults:
             raise RuntimeError("lost")
@@ -144,6 +153,7 @@ def stage(page: Page, stage_address: str) -> Page:
     faults.clear()
     open_stage(page, stage_address)
     point_at_picture(page)
+    page.locator("#stage .answers > span").first.wait_for()
     block_requests.clear()
     return page
 
@@ -172,7 +182,7 @@ def point_at(page: Page, row: int, column: int) -> tuple[float, float]:
 
 def subject(page: Page) -> str:
     page.evaluate("new Promise(requestAnimationFrame)")
-    return page.locator("#stage .look .subject").inner_text()
+    return page.locator("#stage .subject").inner_text()
 
 
 def scene(page: Page) -> list[float]:
@@ -182,4 +192,4 @@ def scene(page: Page) -> list[float]:
 
 def shows(page: Page, start: str) -> None:
     """Waits until the caption begins so."""
-    page.wait_for_function("start => document.querySelector('.look .subject').innerText.startsWith(start)", arg=start)
+    page.wait_for_function("start => document.querySelector('.subject').innerText.startsWith(start)", arg=start)

@@ -11,7 +11,7 @@ import pytest
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import method_button, open_page, open_section
+from .choosing import choose_method, method_button, open_page, settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -23,10 +23,10 @@ AXE = next((path for folder in FOLDERS if (path := folder / "axe-core" / "axe.mi
 GRADIOS_OWN = {"aria-prohibited-attr", "color-contrast", "label-content-name-mismatch", "image-redundant-alt"}
 
 SECTIONS = {
-    "Features": ".features .legend > *",
-    "Step by step": ".steps .figure > *",
-    "Compare": ".compare dl dd",
-    "Build": ".build pre",
+    "features": ".legend > *",
+    "steps": ".steps .figure > *",
+    "compare": ".compare dl dd",
+    "build": ".build pre",
 }
 
 FIND = """async (own) => {
@@ -52,15 +52,14 @@ def problems(page: Page) -> list[str]:
 
 
 def open_panels(page: Page) -> None:
-    """Shows everything that is folded: all methods, how the map is computed, tests of the heatmap, the logit lens."""
+    """Shows everything that is folded: all heads, tests of the heatmap, all methods, how the map is computed."""
+    page.get_by_role("button", name="All heads").click()
+    page.get_by_role("button", name="Test these colours").click()
+    page.locator(".randomization", has_text="all weights random").wait_for()
     method_button(page, "Rollout").check()
     page.get_by_text("How is this computed?").click()
     page.get_by_text("Source and details").click()
     page.locator(".method-docs a").first.wait_for()
-    page.get_by_text("Prediction after each block (logit lens)").click()
-    page.locator(".logit-lens li").first.wait_for()
-    page.get_by_role("button", name="Test this heatmap").click()
-    page.locator(".findings .randomization", has_text="randomized").wait_for()
 
 
 @pytest.mark.skipif(AXE is None, reason="needs `npm ci`")
@@ -71,7 +70,7 @@ def test_axe_finds_nothing_of_ours(request: pytest.FixtureRequest, address: str,
     page.emulate_media(color_scheme=theme)
     assert AXE is not None
     found = []
-    for tab, link in (("Draw a digit", "tab=digits"), ("Photo", "tab=photos&patch_size=20")):
+    for tab, link in (("Draw", "tab=digits"), ("Photo", "tab=photos&patch_size=20")):
         page.goto("about:blank")
         open_page(page, f"{address}?__theme={theme}#{link}")
         page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
@@ -79,29 +78,33 @@ def test_axe_finds_nothing_of_ours(request: pytest.FixtureRequest, address: str,
             if panels == "open":
                 open_panels(page)
             found += [f"{tab}, panels {panels}: {problem}" for problem in problems(page)]
-        if tab == "Draw a digit" and (screen, theme) in (("page", "light"), ("phone", "dark")):
+        if tab == "Draw" and (screen, theme) in (("page", "light"), ("phone", "dark")):
             for name, content in SECTIONS.items():
-                open_section(page, name)
+                page.evaluate("section => { location.hash = `section=${section}` }", name)
+                if name == "build":
+                    page.get_by_text("Change the network").click()
                 page.locator(content).first.wait_for()
                 found += [f"{name}: {problem}" for problem in problems(page)]
     assert not found, "\n".join(found)
 
 
 def test_arrow_keys_choose_within_each_group_and_patches_are_read_out(opened: Page) -> None:
-    opened.get_by_role("radio", name="attends to", exact=True).focus()
+    settings(opened).get_by_role("radio", name="attends to", exact=True).focus()
     opened.keyboard.press("ArrowRight")
     assert opened.get_by_role("radio", name="attended to by").is_checked()
     opened.locator(".picture").focus()
-    news = opened.locator(".look .news")
+    news = opened.locator(".explore > .spoken")
     for key, place in (("ArrowRight", "row 4, column 4"), ("ArrowDown", "row 5, column 4")):
         opened.keyboard.press(key)
-        opened.wait_for_function("place => document.querySelector('.look .news').innerText.includes(place)", arg=place)
-        assert f": {opened.locator('.look .value').inner_text()}." in news.inner_text()
-    method_button(opened, "Libra FullGrad+").check()
-    opened.locator(".look .subject", has_text="Libra FullGrad+").wait_for()
+        opened.wait_for_function(
+            "place => document.querySelector('.explore > .spoken').innerText.includes(place)", arg=place
+        )
+        assert opened.locator(".value").inner_text().partition(": ")[2] in news.inner_text()
+    choose_method(opened, "Libra FullGrad+")
+    opened.locator(".subject", has_text="Libra FullGrad+").wait_for()
     opened.locator(".picture").focus()
     opened.keyboard.press("ArrowDown")
-    opened.wait_for_function("document.querySelector('.look .news').innerText.match(/evidence (for|against)/)")
+    opened.wait_for_function("document.querySelector('.explore > .spoken').innerText.match(/evidence (for|against)/)")
 
 
 def test_forced_colours_keep_bars_tracks_the_scale_the_pens_and_the_pad(page: Page, address: str) -> None:
@@ -155,16 +158,14 @@ SMALL = """() => [...document.querySelectorAll("#header *, #columns *, #footer *
 
 def test_whatever_a_finger_touches_is_44_pixels_high(phone: Page, address: str) -> None:
     open_page(phone, address)
-    for section, content in {"Heatmaps": ".bars .first", **SECTIONS}.items():
-        phone.locator(".sections").get_by_role("button", name=section, exact=True).tap()
+    for section, content in {"attention": ".bars .first", **SECTIONS}.items():
+        phone.evaluate("section => { location.hash = `section=${section}` }", section)
         phone.locator(content).first.wait_for()
         assert phone.evaluate(SMALL) == [], section
-        assert phone.evaluate(TINY) == [], f"{section}: no text under 12 px"
+        assert phone.evaluate(TINY) == [], f"{section}: no text under 13 px"
     phone.evaluate("location.hash = 'tab=photos&method=libra_fullgrad'")
-    phone.locator(".against:visible").wait_for()
+    settings(phone)
     assert phone.evaluate(SMALL) == []
-    menu, value = (phone.locator(f".caption {part}").bounding_box() for part in (".against", ".value"))
-    assert menu["y"] + menu["height"] <= value["y"], "the menu covers no text"
 
 
 TINY = """() => {
@@ -173,7 +174,7 @@ TINY = """() => {
   for (let node = texts.nextNode(); node; node = texts.nextNode()) {
     const { parentElement: box } = node;
     const isShown = node.data.trim() && box.checkVisibility({ visibilityProperty: true });
-    if (isShown && parseFloat(getComputedStyle(box).fontSize) < 12) found.add(box.outerHTML.slice(0, 100));
+    if (isShown && parseFloat(getComputedStyle(box).fontSize) < 13) found.add(box.outerHTML.slice(0, 100));
   }
   return [...found];
 }"""
@@ -193,8 +194,8 @@ def test_the_focus_goes_as_the_eye_does_and_can_skip_to_the_result(page: Page, a
     page.goto(address)
     page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
     order = focused(page, 50)
-    parts = ("skip", "language", "theme", "tab-digits", "paper", "preset", "Heatmaps", "picture")
-    controls = ("quiet more-methods", "block", "opacity", "quiet drop")
+    parts = ("skip", "Explore", "Lessons", "language", "theme", "tab-digits", "paper", "preset", "picture")
+    controls = ("Picture", "Rub out", "link fewest", "link trust", "link settings", "cell", "primary tour")
     places = [next(i for i, name in enumerate(order) if name.endswith(part)) for part in (*parts, *controls)]
     assert places == sorted(places) and places[0] == 0
     assert page.locator("#skip").bounding_box()["height"] >= 44
@@ -209,17 +210,17 @@ def test_the_focus_goes_as_the_eye_does_and_can_skip_to_the_result(page: Page, a
     page.emulate_media(media="print")
     page.locator("body:not(.dark)").wait_for()
     assert page.locator("#model select").is_visible() and page.locator("#patch-size").is_visible()
-    assert page.locator(".controls .scale").is_visible() and page.locator(".look button:visible").count() == 0
+    assert page.locator(".scale").is_visible() and page.locator(".seen button:visible").count() == 0
     page.emulate_media(media="screen")
     page.locator("body.dark").wait_for()
     page.locator("#theme").click()
     page.locator("#skip").focus()
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.innerText") == "Heatmaps"
+    assert page.evaluate("document.activeElement.className") == "picture"
 
 
 def test_the_map_is_a_table_too_which_names_the_strongest_patch(opened: Page) -> None:
-    opened.get_by_text("The map as a table").click()
+    settings(opened).get_by_text("The map as a table").click()
     expected = 100 * vit_demo.explore(example_picture(7), "digits-small", 4).attention()
     cells = opened.locator(".map-table td").all_inner_texts()
     found = [float(text.replace("%", "").replace("\u00a0", "").replace("<", "")) for text in cells]
@@ -254,5 +255,5 @@ def test_one_region_speaks_at_a_time(opened: Page) -> None:
         action()
         opened.wait_for_selector(f'.stage[data-state="done"]:not([data-run="{run}"])')
         opened.wait_for_timeout(300)
-        assert set(opened.evaluate("window.spoken")) <= {"visually-hidden spoken"}
+        assert set(opened.evaluate("window.spoken")) <= {"visually-hidden spoken-answer"}
     assert opened.evaluate("window.spoken"), "the prediction"

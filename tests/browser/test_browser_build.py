@@ -13,7 +13,7 @@ import torch
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import VIT_TINY
 
-from .choosing import open_section
+from .choosing import open_page, open_section
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def build(opened: Page) -> Page:
     open_section(opened, "Build")
+    opened.get_by_text("Change the network").click()
     fields(opened).get_by_label("Start from").select_option(label="ViT-Tiny")
     return opened
 
@@ -63,6 +64,16 @@ def test_what_does_not_fit_gets_a_sentence_and_nothing_else_is_lost(build: Page)
     heads.press_sequentially("6")
     build.wait_for_function("document.querySelector('.build .problem').innerText === ''")
     assert total(build, "Parameters") == "5,717,416"
+
+
+def test_what_a_link_changed_is_in_sight(page: Page, address: str) -> None:
+    network = "#section=build&network=A%20small%20ViT%20of%20digits"
+    for link, is_open in (("#section=build", False), (network, True), (f"{network},depth:3", True)):
+        page.goto("about:blank")
+        open_page(page, f"{address}{link}")
+        page.locator(".build h2").wait_for()
+        assert fields(page).is_visible() == is_open, link
+    assert fields(page).get_by_label("Depth").input_value() == "3"
 
 
 def test_the_code_runs_and_gives_the_shape(build: Page) -> None:

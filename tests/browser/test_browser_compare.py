@@ -64,7 +64,7 @@ def test_another_model_method_and_faithfulness(compare: Page) -> None:
     assert compare.locator("#preset, #patch-size").evaluate_all("all => all.every((each) => !each.checkVisibility())")
     column(compare, 1).get_by_label("Model").select_option(label="Digits, tiny")
     column(compare, 1).get_by_label("Method").select_option(label="Relevance")
-    column(compare, 3).get_by_role("button", name="Remove").click()
+    column(compare, 3).get_by_role("button", name="Delete this column").click()
     wait_for(compare, 2)
     compare.get_by_role("button", name="Measure deletion and insertion").click()
     compare.wait_for_function("document.querySelector('.compare .column dl').innerText.match(/Insertion.*\\d/s)")
@@ -74,7 +74,7 @@ def test_another_model_method_and_faithfulness(compare: Page) -> None:
     assert facts(compare, 1)["Deletion ↓"] == f"{found.deletion_area:.2f} (probability)"
     assert facts(compare, 1)["Insertion ↑"] == f"{found.insertion_area:.2f} (probability)"
     assert np.isfinite(float(facts(compare, 2)["Deletion ↓"].split()[0]))
-    assert column(compare, 1).get_by_role("button", name="Remove").is_hidden(), "two columns are the fewest"
+    assert column(compare, 1).get_by_role("button", name="Delete this column").is_hidden(), "two columns are the fewest"
     compare.get_by_role("button", name="Reset", exact=True).click()
     wait_for(compare, 3)
     chosen = [column(compare, number).get_by_label("Patch size").input_value() for number in (1, 2, 3)]

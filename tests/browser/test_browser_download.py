@@ -18,7 +18,7 @@ from vit_demo.cli import main
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import method_button
+from .choosing import choose_method, close_settings, method_button
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -71,12 +71,13 @@ def test_the_files_hold_the_packages_values(relevance: Page) -> None:
         about = json.loads(str(arrays["about"]))
     assert about == {name: value for name, value in values.items() if name not in ("map", "predictions")}
     assert about["picture"] == "drawing-3" and about["unit"]
-    method_button(relevance, "Rollout").check()
-    relevance.locator(".look .subject", has_text="rollout").wait_for()
+    choose_method(relevance, "Rollout")
+    relevance.locator(".subject", has_text="rollout").wait_for()
     np.testing.assert_array_equal(np.float32(json.loads(saved(relevance, "JSON"))["map"]), result.rollout())
     assert np.array_equal(Image.open(io.BytesIO(saved(relevance, "Input picture"))), result.image)
-    relevance.get_by_role("radio", name="Attention", exact=True).check()
+    method_button(relevance, "Attention").check()
     relevance.get_by_role("radio", name="attended to by").check()
+    close_settings(relevance)
     relevance.wait_for_function("document.querySelector('.stage').__stage.choices.direction === 'to'")
     incoming = np.float32(json.loads(saved(relevance, "JSON"))["map"])
     np.testing.assert_array_equal(incoming, result.attention(direction="to"))
@@ -93,8 +94,8 @@ def test_all_heads_and_the_curves_are_tables_and_one_figure(relevance: Page) -> 
     relevance.locator(".download summary").click()
     relevance.locator(".files button", has=relevance.get_by_text("Curves, CSV", exact=True)).click()
     relevance.locator(".download", has_text="Nothing was measured").wait_for()
-    relevance.get_by_role("button", name="Test this heatmap").click()
-    relevance.locator(".findings .randomization", has_text="randomized").wait_for()
+    relevance.get_by_role("button", name="Test these colours").click()
+    relevance.locator(".randomization", has_text="all weights random").wait_for()
     curves = [line.split(",") for line in saved(relevance, "Curves, CSV").decode().splitlines()[1:]]
     found = [float(value) for _, test, order, _, value in curves if (test, order) == ("deletion", "map")]
     assert found == pytest.approx(expected().faithfulness("relevance").deletion.tolist(), abs=1e-4)
@@ -135,7 +136,7 @@ def test_a_picture_that_changes_meanwhile_changes_no_file(relevance: Page) -> No
 def test_the_caption_has_the_faithfulness_once_it_was_measured(relevance: Page) -> None:
     assert "deletion" not in saved(relevance, "SVG").decode()
     assert "faithfulness" not in json.loads(saved(relevance, "JSON"))
-    relevance.get_by_role("button", name="Test this heatmap").click()
+    relevance.get_by_role("button", name="Test these colours").click()
     relevance.get_by_role("button", name="Tested").wait_for()
     result = expected()
     found = result.faithfulness(result.relevance(), seeds=5)
@@ -150,7 +151,7 @@ def test_the_caption_has_the_faithfulness_once_it_was_measured(relevance: Page) 
         assert words in saved(relevance, name).decode()
     assert Image.open(io.BytesIO(saved(relevance, "PNG"))).height == 896 + 40 + 5 * 30
     relevance.locator(".bars button").nth(1).click()
-    relevance.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for ')")
+    relevance.wait_for_function("document.querySelector('.subject').innerText.startsWith('for ')")
     relevance.wait_for_function("document.querySelector('.stage').__stage.scene().view.label !== null")
     assert "deletion" not in saved(relevance, "SVG").decode(), "another class was not measured"
 
@@ -190,11 +191,10 @@ def test_the_copied_command_has_the_options_of_the_map(
 
 
 def test_dropped_patches_are_left_to_the_python_code(relevance: Page) -> None:
-    relevance.get_by_role("button", name="Remove patches").click()
     relevance.locator(".picture").click(position={"x": 5, "y": 5})
     relevance.wait_for_function("document.querySelector('.stage').__stage.current().dropped.length === 1")
     relevance.get_by_role("button", name="Copy as command", exact=True).click()
-    relevance.get_by_text("cannot remove patches").wait_for()
+    relevance.get_by_text("cannot rub out squares").wait_for()
     assert "ex = ex.drop_patches([(0, 0)])" in copied(relevance, "Copy as Python")
 
 

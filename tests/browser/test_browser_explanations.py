@@ -8,29 +8,16 @@ import numpy as np
 import pytest
 
 from vit_demo.methods import METHODS
-from vit_demo.service.engine import get_engine
-from vit_demo.web.requests.parse import ResultRequest
-from vit_demo.weights import PRESETS
 
-from .choosing import STAGE, method_button, middle_of, open_page
+from .choosing import STAGE, choose_method, method_button, middle_of, open_page, settings, shown_result
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from vit_demo.inference.exploration import Exploration
-
-
-def shown_result(page: Page) -> Exploration:
-    """The result on the stage, computed by the package."""
-    request = ResultRequest.parse(page.evaluate(f"{STAGE}.current().source"))
-    preset = PRESETS[request.name]
-    whole = get_engine().explore_source(request.source, preset, request.patch_size, request.fit)
-    return whole.drop_patches([divmod(patch, whole.grid[1]) for patch in request.dropped])
-
 
 def map_when(page: Page, subject: str) -> np.ndarray:
     """The map on the stage, once its caption holds the subject."""
-    page.wait_for_function("text => document.querySelector('.look .subject').innerText.includes(text)", arg=subject)
+    page.wait_for_function("text => document.querySelector('.subject').innerText.includes(text)", arg=subject)
     grid = page.evaluate(f"[{STAGE}.current().rows, {STAGE}.current().columns]")
     return np.array(page.evaluate(f"Array.from({STAGE}.scene().map)")).reshape(grid)
 
@@ -48,10 +35,10 @@ def test_every_method_shows_the_packages_numbers(quick: Page):
         ("Norm-based", "norm-based", result.heatmap("norm_attention")),
         ("Relevance", f"for {label} · relevance", result.relevance()),
         ("AttnLRP", f"for {label} · AttnLRP", result.heatmap("attnlrp")),
-        ("Occlusion", f"for {label} · each patch", result.heatmap("occlusion")),
+        ("Occlusion", f"for {label} · each square", result.heatmap("occlusion")),
         ("Local surrogate", f"for {label} · hundreds", result.heatmap("local_surrogate")),
     ):
-        method_button(quick, name).check()
+        choose_method(quick, name)
         np.testing.assert_allclose(map_when(quick, subject), values, rtol=1e-4, atol=1e-6)
     second = quick.locator(".bars button").nth(1)
     other = result.top(2)[1][0]
@@ -65,7 +52,6 @@ def test_every_method_shows_the_packages_numbers(quick: Page):
 def test_dropped_patches_change_the_prediction_and_every_map(opened: Page):
     whole = shown_result(opened)
     dropped = [(2, 2), (2, 3), (6, 2)]
-    opened.get_by_role("button", name="Remove patches").click()
     drop(opened, dropped, whole.grid)
     left = whole.drop_patches(dropped)
     label, probability = left.top(1)[0]
@@ -73,65 +59,72 @@ def test_dropped_patches_change_the_prediction_and_every_map(opened: Page):
     assert opened.locator(".bars .number").first.inner_text() == f"{100 * probability:.1f}\u00a0%"
     attention = map_when(opened, "class token")
     np.testing.assert_allclose(attention, left.attention(), atol=2e-3)
-    assert all(attention[patch] == 0 for patch in dropped)
-    opened.get_by_role("button", name="Remove patches").click()  # out of the mode, without the patches
+    assert all(attention[patch] == 0 for patch in dropped)  # out of the mode, without the patches
+    opened.wait_for_function(f"{STAGE}.current().traces.has(5)")
     for query, direction in (((3, 3), "from"), ((6, 3), "to")):
         row, col = query
         view: dict[str, Any] = {"query": row * whole.grid[1] + col, "direction": direction}
         values = opened.evaluate(f"view => Array.from({STAGE}.map(view))", view)
         wanted = left.attention(query=query, direction=direction)  # type: ignore[arg-type]
         np.testing.assert_allclose(np.reshape(values, whole.grid), wanted, atol=2e-3)
-    method_button(opened, "Rollout").check()
+    choose_method(opened, "Rollout")
     np.testing.assert_allclose(map_when(opened, "rollout"), left.rollout(), atol=1e-3)
-    method_button(opened, "Relevance").check()
+    choose_method(opened, "Relevance")
     np.testing.assert_allclose(map_when(opened, f"for {label}"), left.relevance(), atol=1e-6)
-    opened.get_by_role("button", name="Restore all patches").click()
-    opened.wait_for_function(f"{STAGE}.current().dropped.length === 0 && !{STAGE}.choices.dropping")
+    opened.get_by_role("button", name="Undo all").click()
+    opened.wait_for_function(f"{STAGE}.current().dropped.length === 0")
     assert shown_result(opened).dropped == whole.dropped
 
 
 def test_faithfulness_and_randomization_are_those_of_the_package(quick: Page):
     result = shown_result(quick)
-    method_button(quick, "AttnLRP").check()
+    choose_method(quick, "AttnLRP")
     map_when(quick, "AttnLRP")
-    quick.get_by_role("button", name="Test this heatmap").click()
-    quick.locator(".findings .randomization", has_text="randomized").wait_for()
+    quick.get_by_role("button", name="Test these colours").click()
+    quick.locator(".randomization", has_text="all weights random").wait_for()
     found = result.faithfulness("attnlrp")
     text = quick.locator(".measurements").inner_text()
     assert f"{found.deletion_area:.2f} against {found.random_deletion_area:.2f} (lower is better)" in text
     assert f"{found.insertion_area:.2f} against {found.random_insertion_area:.2f} (higher is better)" in text
     correlation = f"{result.randomization('attnlrp')[-1]:.2f}".replace("-", "−")
-    assert f" {correlation} (1: the same" in quick.locator(".findings .randomization").inner_text()
-    assert quick.locator(".charts svg").count() == 3
-    correlations = quick.locator(".charts figure").nth(2).inner_text()
+    assert f" {correlation} (1: the same" in quick.locator(".randomization").inner_text()
+    assert quick.locator(".findings svg").count() == 3
+    correlations = quick.locator(".findings figure").nth(2).inner_text()
     assert "1.00" in correlations and "%" not in correlations, "a correlation is no percentage"
-    method_button(quick, "Rollout").check()
-    quick.get_by_role("button", name="Test this heatmap").wait_for()
-    assert quick.locator(".findings").is_hidden(), "a verdict is about its own heatmap"
-    method_button(quick, "AttnLRP").check()
-    assert f"{found.deletion_area:.2f} against" in quick.locator(".measurements").inner_text()
+    choose_method(quick, "Rollout")
+    quick.get_by_role("button", name="Test these colours").wait_for()
+    assert quick.locator(".finding").count() == 0, "a verdict is about its own heatmap"
+    choose_method(quick, "AttnLRP")
+    quick.locator(".measurements", has_text=f"{found.deletion_area:.2f} against").wait_for()
+    quick.get_by_role("button", name="Again with blur").click()
+    quick.get_by_role("button", name="Again with blur").wait_for(state="hidden")
+    quick.get_by_role("button", name="Tested").wait_for()
+    columns = quick.locator(".finding", has=quick.locator(".measurements"))
+    assert columns.get_by_role("heading").all_inner_texts() == ["Masked by the mean colour", "Masked by a blur"]
+    for column, areas in enumerate((found, result.faithfulness("attnlrp", baseline="blur"))):
+        words = columns.nth(column).locator(".measurements").inner_text()
+        assert f"area {areas.deletion_area:.2f} against {areas.random_deletion_area:.2f}" in words, "side by side"
 
 
 def test_a_map_about_no_class_is_tested_on_the_class_that_is_shown(quick: Page):
     result = shown_result(quick)
     quick.locator(".bars button").nth(1).click()
-    map_when(quick, f"for {result.top(2)[1][0]},")
-    method_button(quick, "Attention").check()
-    quick.locator(".faithfulness .status", has_text=f"the probability of {result.top(1)[0][0]} ").wait_for()
-    quick.get_by_role("button", name="Test this heatmap").click()
+    map_when(quick, f"for {result.top(2)[1][0]} ")
+    choose_method(quick, "Attention")
+    quick.locator(".faithfulness .status", has_text=f"the probability of {result.top(1)[0][0]} with").wait_for()
+    quick.get_by_role("button", name="Test these colours").click()
     quick.get_by_role("button", name="Tested").wait_for()
     found = result.faithfulness("attention")
     assert f"{found.deletion_area:.2f} against" in quick.locator(".measurements").inner_text()
-    assert quick.locator(".findings .subject").inner_text().endswith(f"tested on {result.top(1)[0][0]} (probability)")
+    assert quick.locator(".finding figcaption").first.inner_text() == f"{result.top(1)[0][0]} while squares are masked"
 
 
-def test_every_method_is_compared_in_one_table_and_for_each_baseline(quick: Page):
+def test_every_method_is_compared_in_one_table(quick: Page):
     result = shown_result(quick)
-    quick.get_by_role("radio", name="blur").check()
     quick.locator(".all-classes summary").click()
     quick.get_by_label("Search the classes").fill("4")
     quick.locator(".all-classes li button").click()
-    quick.locator(".look .subject", has_text="for 4").wait_for()
+    quick.locator(".subject", has_text="for 4").wait_for()
     quick.get_by_role("button", name="Compare all methods").click()
     quick.locator(".every tr.random").wait_for(timeout=90_000)
     assert quick.locator(".every caption").inner_text() == "Tested on 4 (logit), every method on the same class"
@@ -139,16 +132,16 @@ def test_every_method_is_compared_in_one_table_and_for_each_baseline(quick: Page
     assert rows.count() == len(METHODS) + 1
     shown = {}
     for row in rows.all():
-        title = row.locator("th").inner_text().removesuffix(" same for every class")
+        title = row.locator("th").inner_text().removesuffix(" whatever the class")
         shown[title] = [float(cell.split()[0].replace("−", "-")) for cell in row.locator("td").all_inner_texts()]
     for name, method in METHODS.items():
         if not method.is_slow:
-            found = result.faithfulness(name, label="4", baseline="blur")
+            found = result.faithfulness(name, label="4")
             areas = [found.deletion_area, found.insertion_area]
             assert shown[method.title] == pytest.approx(areas, abs=0.0051), name
     gains = [insertion - deletion for deletion, insertion in list(shown.values())[:-1]]
     assert gains == sorted(gains, reverse=True), "the most faithful first"
-    quick.get_by_role("radio", name="pixels of 0").check()
+    quick.locator(".bars button").first.click()
     quick.locator(".every table").wait_for(state="hidden")
 
 
@@ -159,26 +152,8 @@ def test_a_comparison_and_a_test_can_be_cancelled(opened: Page):
     opened.get_by_role("button", name="Compare all methods").wait_for()
 
 
-def test_a_brush_drops_the_patches_it_passes_and_restores_them(opened: Page):
-    rows, columns = shown_result(opened).grid
-    opened.get_by_role("button", name="Remove patches").click()
-    picture = opened.locator(".picture")
-    for expected in ([7, 8, 9, 10], []):
-        opened.mouse.move(*middle_of(picture, 1, 0, rows, columns))
-        opened.mouse.down()
-        for column in (1, 2, 3):
-            opened.mouse.move(*middle_of(picture, 1, column, rows, columns))
-        opened.mouse.up()
-        opened.wait_for_function(f"{STAGE}.current().dropped.join() === '{','.join(map(str, expected))}'")
-
-
-def test_the_logit_lens_and_the_docs_of_each_method_are_shown(opened: Page):
-    result = shown_result(opened)
-    opened.get_by_text("Prediction after each block (logit lens)").click()
-    opened.locator(".logit-lens li").first.wait_for()
-    labels = opened.locator(".logit-lens .label").all_inner_texts()
-    assert labels == [block[0][0] for block in result.logit_lens()]
-    opened.get_by_text("How is this computed?").click()
+def test_the_docs_of_each_method_are_shown(opened: Page):
+    settings(opened).get_by_text("How is this computed?").click()
     opened.get_by_text("Source and details").click()
     opened.locator(".method-docs").get_by_role("link", name="arXiv:1706.03762").wait_for()
     method_button(opened, "Relevance").check()
@@ -189,14 +164,17 @@ def test_the_logit_lens_and_the_docs_of_each_method_are_shown(opened: Page):
 
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(phone: Page, address: str):
     open_page(phone, address)
-    method_button(phone, "Relevance").check()
-    phone.get_by_role("button", name="Test this heatmap").tap()
-    phone.get_by_text("Prediction after each block (logit lens)").tap()
+    choose_method(phone, "Relevance")
+    phone.get_by_role("button", name="Test these colours").tap()
+    phone.get_by_role("button", name="All heads").tap()
     phone.get_by_role("button", name="Remove patches").tap()
-    phone.locator(".charts svg").nth(2).wait_for()
-    phone.locator(".logit-lens li").first.wait_for()
+    phone.locator(".findings svg").nth(2).wait_for()
     assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    names = phone.locator(".controls .segments label").evaluate_all(
-        "all => all.filter(label => label.scrollWidth > label.clientWidth + 1).map(label => label.innerText)"
+    names = (
+        settings(phone)
+        .locator(".segments label")
+        .evaluate_all(
+            "all => all.filter(label => label.scrollWidth > label.clientWidth + 1).map(label => label.innerText)"
+        )
     )
     assert names == []

@@ -102,8 +102,8 @@ def test_a_slow_download_has_progress_and_cancel_and_leaves_the_page_alone(photo
     assert photos.get_by_label("Model", exact=True).input_value() == "photos-tiny", "until the other one is there"
     photos.get_by_role("button", name="Goldfish").click()
     photos.wait_for_function(f"{STAGE}.current().source.example === 'goldfish'")
-    photos.get_by_role("tab", name="Draw a digit").click()
-    photos.wait_for_selector('.stage[data-top1="7"]')
+    photos.get_by_role("tab", name="Draw").click()
+    photos.wait_for_selector('.stage[data-top1="8"]')
     photos.get_by_role("button", name="Cancel").click()
     photos.locator(".job").wait_for(state="hidden")
     assert stopped.wait(20), "nobody polls any more"
@@ -125,9 +125,8 @@ def test_a_visitor_gets_a_prediction_among_a_thousand_classes(photos: Page, addr
     choose(photos, "ViT-Ti/16, 1,000 classes · download, 23 MB")
     assert wait_for_prediction(photos, 12) in IMAGENET_LABELS
     assert photos.locator(".bars .number").first.inner_text().endswith("%")
-    photos.wait_for_function("document.querySelector('#model').innerText.includes('197 tokens')")
     photos.locator("#patch-size").get_by_text("32", exact=True).click()
-    photos.wait_for_function("document.querySelector('#model').innerText.includes('top-1 36.1')")
+    photos.wait_for_function("document.querySelector('.about-model').textContent.includes('top-1 36.1')")
     # Another visitor with the link gets the same, and the one who chose it gets it again with the next visit.
     wait_for_prediction(photos, 12)
     shown = photos.locator(".stage").get_attribute("data-top1")
@@ -161,7 +160,7 @@ def test_a_visitors_own_model_and_the_way_back(photos: Page):
     photos.wait_for_function("document.querySelectorAll('.compare .column').length > 1")
     model = photos.locator(".compare .column").first.get_by_label("Model")
     assert model.evaluate("select => select.selectedOptions[0].textContent") == "small"
-    photos.get_by_role("button", name="Heatmaps", exact=True).click()
+    photos.get_by_role("button", name="Explore", exact=True).click()
     photos.locator("#patch-size").get_by_text("32", exact=True).click()
     photos.wait_for_function(f"{STAGE}.current()?.numPatches === 4")
     other = photos.context.new_page()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from scripts.words import FRONTEND, LANGUAGES, page_words, read_language
 from vit_demo.weights import PRESETS
 
+from .choosing import close_settings, settings
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -19,7 +21,7 @@ WIDTHS = {390: 844, 820: 1180, 1440: 900}
 TEXTS = """() => {
   const skipped = "script, style, code, pre, textarea, [translate=no], [hidden], #language option, .credit";
   const found = [];
-  for (const root of document.querySelectorAll("#header, #choices, #stage, #footer")) {
+  for (const root of document.querySelectorAll("#header, #inputs, #stage, #footer")) {
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT,
       (node) => node.matches?.(skipped) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -39,7 +41,7 @@ TEXTS = """() => {
 TOO_LONG = """() => {
   const wide = document.documentElement.scrollWidth - innerWidth;
   const boxes = "button, label, [role=tab], summary, .pill, .name, dt, th";
-  const cut = [...document.querySelectorAll(`:is(#header, #choices, #stage) :is(${boxes})`)]
+  const cut = [...document.querySelectorAll(`:is(#header, #inputs, #stage) :is(${boxes})`)]
     .filter((node) => node.offsetParent && !node.closest("[translate=no]") && node.clientWidth)
     .filter((node) => node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).display !== "inline")
     .map((node) => `${node.textContent.trim().slice(0, 60)}: ${node.scrollWidth} > ${node.clientWidth}`);
@@ -67,8 +69,8 @@ def open_page(browser: Browser, address: str, language: str, catalogue: dict | N
 
 
 def open_section(page: Page, section: str) -> None:
-    page.locator(".sections button").nth(SECTIONS.index(section)).click()
-    waits = {"features": ".features .legend > *", "steps": ".steps .figure > *", "compare": ".compare dl dd"}
+    page.evaluate("section => { location.hash = `section=${section}` }", section)
+    waits = {"features": ".subject:text('block')", "steps": ".steps .figure > *", "compare": ".compare dl dd"}
     if section in waits:
         page.locator(waits[section]).first.wait_for(state="attached")
 
@@ -83,12 +85,12 @@ def test_no_language_leaves_english_or_is_too_long(browser: Browser, address: st
     for section in SECTIONS:
         open_section(page, section)
         for tab in ("photos", "digits") if section == "attention" else ("digits",):
-            if section != "build":  # has no picture
+            if section in ("attention", "features", "steps"):  # where the inputs are in sight
                 page.locator(f"#tab-{tab}").click()
             page.wait_for_selector('.stage[data-state="done"]')
             for language in CODES:
                 page.locator("#language").select_option(language)
-                page.evaluate("document.querySelector('.all').hidden = false")
+                page.evaluate("document.querySelector('.drawer').hidden = false")
                 page.wait_for_selector(f"html[lang={language}]")
                 settle(page)
                 translations = read_language(language)
@@ -130,32 +132,32 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
             if re.search(r"[^\W\d_]{2}", rest):
                 forgotten.add(text)
 
-    collect()  # the welcome, which the first deed ends
-    open_section(page, SECTIONS[0])
-    for details, content in ((".about .terms", "dd"), (".about .method-docs", ".text p"), (".logit-lens", "li")):
+    collect()
+    page.locator(".blocks .more").click()
+    settings(page)
+    for details, content in ((".terms", "dd"), (".method-docs", ".text p")):
         page.locator(f"{details} > summary").click()
         page.locator(f"{details} {content}").first.wait_for()
     page.locator(".faithfulness .test").click()
-    page.locator(".findings .randomization b, .findings .randomization:not(:empty)").first.wait_for()
-    canvas = page.locator(".look canvas")
+    page.locator(".randomization:not(:empty)").wait_for()
+    canvas = page.locator(".picture")
     for name in ("attention", "rollout", "norm_attention", "relevance", "attnlrp", "occlusion"):
-        if page.locator(".all").is_hidden():
-            page.locator(".more-methods").click()
-        page.locator(f".all input[data-value={name}]").check()
+        settings(page).locator(f".all input[data-value={name}]").check()
         canvas.hover(position={"x": 30, "y": 30})
         collect()
-    page.locator(".look .drop").click()
-    canvas.click(position={"x": 60, "y": 60})
-    page.wait_for_function("document.querySelector('.stage').__stage.current().dropped.length === 1")
-    collect()
-    page.locator(".look .restore").click()
+    close_settings(page)
+    for rub_out, until in ((canvas, ".undo:visible"), (page.locator(".fewest"), ".challenge.won")):
+        rub_out.click()
+        page.locator(until).wait_for()
+        collect()
+        page.locator(".undo").click()
     for name in ("python", "command", "json"):
         page.locator(f"[data-download={name}]").evaluate("button => button.click()")
         collect()
     open_section(page, "features")
     for mode in ("similarity", "pca", "segments", "norms", "classes"):
-        page.locator(f"[data-feature=mode] input[data-value={mode}]").check()
-        page.locator(".features canvas").first.hover(position={"x": 30, "y": 30})
+        settings(page).locator(f".all input[data-value={mode}]").check()
+        canvas.hover(position={"x": 30, "y": 30})
         collect()
     open_section(page, "steps")
     for _ in range(8):
@@ -168,7 +170,8 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
     for section in ("compare", "build"):
         open_section(page, section)
         collect()
-    page.locator(".build input").first.fill("13")
+    page.locator(".build .change summary").click()
+    page.locator(".build [name=image_size]").fill("13")
     collect()
     open_section(page, "attention")
     page.locator("#tab-photos").click()
@@ -185,10 +188,10 @@ def test_the_lessons_are_in_the_page_s_language_and_theme(browser: Browser, addr
     page.wait_for_selector("html[lang=de]")
     page.locator("#theme").click()
     page.wait_for_selector("body.dark")
-    for place in ("#header", "#footer", ".steps .onwards"):
+    for place in ("#header", "#footer"):
         assert page.locator(f'{place} a[href^="./lessons"]').get_attribute("href") == "./lessons?language=de", place
     with page.context.expect_page() as opened:
-        page.locator("#header").get_by_role("link", name="Aufgaben").click()
+        page.locator("#footer").get_by_role("link", name="Aufgaben").click()
     lessons = opened.value
     problems: list[str] = []
     lessons.on("console", lambda message: problems.append(message.text))
@@ -238,14 +241,14 @@ def test_the_menu_changes_the_language_at_once_and_back_exactly(browser: Browser
     open_section(page, "attention")
     settle(page)
     before = page.evaluate(TEXTS)
-    assert "Is this heatmap faithful?" in before and page.locator("#language").input_value() == "en"
+    assert "Can the colours be trusted?" in before and page.locator("#language").input_value() == "en"
     fetched.clear()
 
     page.locator("#language").select_option("de")
     page.wait_for_selector("html[lang=de]")
     german = read_language("de")
     found = page.evaluate(TEXTS)
-    assert german["Is this heatmap faithful?"] in found and "Is this heatmap faithful?" not in found
+    assert german["Can the colours be trusted?"] in found and "Can the colours be trusted?" not in found
     assert page.title() == german["vit_demo: see how a Vision Transformer works"]
     assert "," in page.locator(".predictions .number").first.inner_text(), "numbers, too"
 

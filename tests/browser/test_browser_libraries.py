@@ -21,7 +21,7 @@ from vit_demo.service.engine import _engines
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from ..weights.hub_server import served
-from .choosing import READY, STAGE, launched, method_button, middle_of, open_section
+from .choosing import READY, STAGE, choose_method, launched, look_from, method_button, middle_of, open_section
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -110,7 +110,7 @@ def test_each_section_shows_a_network_of_another_library(name: str, page: Page, 
         check_prediction(page, result)
     else:
         words = page.locator("#stage .predictions").inner_text()
-        assert "no classifier head" in words and not page.get_by_role("button", name="Test this heatmap").is_visible()
+        assert "no classifier head" in words and not page.get_by_role("button", name="Test these colours").is_visible()
     check_features(page, result)
     check_compare(page, result)
     check_steps(page, result)
@@ -122,29 +122,26 @@ def test_each_section_shows_a_network_of_another_library(name: str, page: Page, 
 
 def check_attention(page: Page, result: Exploration) -> None:
     """Of no patch, under the pointer, of a patch, of all blocks and heads; then rollout."""
-    look, words = page.locator("#stage .look"), page.locator("#stage .about")
     default = "class token" if result.preset.config.class_token else "query of attention pooling"
     check_shown(page, result.attention(), atol=1e-4)
-    assert look.locator(".subject").inner_text().startswith(f"What the {default} attends to")
-    assert f"What the {default} attends to" in words.inner_text()
-    assert "prediction is read from" not in words.inner_text(), "no head of these reads the class token"
+    assert page.locator(".subject").inner_text().startswith(f"From the {default}")
+    sentence = page.locator(".sentence").inner_text()
+    assert "prediction is read from" not in sentence and "before it answers" not in sentence, "no head reads it so"
+    look_from(page)
     page.mouse.move(*point_at(page, "#stage .picture", 1, 2))
     check_shown(page, result.attention(query=(1, 2)), atol=1e-3)
     np.testing.assert_allclose(shown(page)[1, 2], result.attention(query=(1, 2))[1, 2], atol=1e-4)
-    kept = look.locator(".value").inner_text().rpartition(": ")[2]  # what the map before gave to this patch
-    assert percent(kept) == pytest.approx(100 * result.attention()[1, 2], abs=0.051)
     page.mouse.click(*point_at(page, "#stage .picture", 1, 2))
     page.wait_for_function(f"{STAGE}.scene().view.query === 6")
     check_shown(page, result.attention(query=(1, 2)), atol=1e-3)
     page.keyboard.press("Escape")
-    cells = [
-        percent(text)
-        for text in page.locator("#stage .cells small, #stage .cells span").all_inner_texts()
-        if "%" in text
-    ]
-    by_head = result.attention_maps().max((2, 3)).T  # [heads, blocks]
-    np.testing.assert_allclose(cells, 100 * by_head.ravel(), atol=0.051)
-    method_button(page, "Rollout").check(force=True)
+    page.get_by_role("button", name="All heads").click()
+    page.locator("#stage .cell").nth(7).wait_for()
+    cells = page.locator("#stage .cell").evaluate_all("all => all.map((cell) => cell.title)")
+    maps = result.attention_maps()
+    peaks = np.concatenate([maps.mean(1)[None], maps.swapaxes(0, 1)]).max((2, 3))  # the mean, then each head, by block
+    np.testing.assert_allclose([percent(title) for title in cells], 100 * peaks.ravel(), atol=0.051)
+    choose_method(page, "Rollout")
     page.wait_for_function(f"{STAGE}.scene().method.label === 'Rollout'")
     check_shown(page, result.rollout(), atol=1e-4)
     no_class_token(page, result)
@@ -164,32 +161,30 @@ def check_prediction(page: Page, result: Exploration) -> None:
     first = page.locator("#stage .bars .first")
     assert first.locator(".label").inner_text() == label
     assert percent(first.locator(".number").inner_text()) == pytest.approx(100 * probability, abs=0.06)
-    method_button(page, "Relevance").check(force=True)
+    choose_method(page, "Relevance")
     page.wait_for_function(f"{STAGE}.scene().method.label === 'Relevance'")
     check_shown(page, result.relevance(), rtol=1e-3, atol=1e-5)
-    page.get_by_role("button", name="Test this heatmap").click()
+    page.get_by_role("button", name="Test these colours").click()
     page.get_by_role("button", name="Tested").wait_for()
     found = result.faithfulness("relevance", seeds=5)
     assert f"{found.deletion_area:.2f}" in page.locator("#stage .faithfulness .measurements").inner_text()
-    lens = page.locator("#stage .logit-lens")
-    lens.locator("summary").click()
-    lens.get_by_text("block 2").wait_for()
-    assert [row[0][0] for row in result.logit_lens()] == lens.locator(".label").all_inner_texts()
+    answers = page.locator("#stage .answers")
+    answers.locator("span").nth(1).wait_for()
+    labels = [row[0][0] for row in result.logit_lens()[1:]]
+    assert answers.locator("strong").all_inner_texts() == labels[: 1 + (labels[0] != labels[1])]
 
 
 def check_features(page: Page, result: Exploration) -> None:
-    open_section(page, "Features")
-    card = page.locator("#stage .features .tokens")
-    card.locator(".of", has_text="block 2 of 2").wait_for()
-    page.mouse.move(*point_at(page, "#stage .features .tokens canvas", 0, 1))
-    page.mouse.click(*point_at(page, "#stage .features .tokens canvas", 0, 1))
-    page.mouse.move(*point_at(page, "#stage .features .tokens canvas", 3, 2))
-    shown(page)
-    cosine = re.search(r"[−-]?\d\.\d\d", card.locator(".at").inner_text())
+    method_button(page, "Similarity").check()
+    page.locator(".subject", has_text="block 2 of 2").wait_for()
+    page.mouse.click(*point_at(page, "#stage .picture", 0, 1))
+    page.mouse.move(*point_at(page, "#stage .picture", 3, 2))
+    page.locator(".value", has_text="row 4, column 3: cosine").wait_for()
+    cosine = re.search(r"[−-]?\d\.\d\d", page.locator(".value").inner_text())
     assert cosine
     assert float(cosine[0].replace("−", "-")) == pytest.approx(result.similarity((0, 1))[3, 2], abs=0.006)
-    for mode in ("PCA colours", "Segments", "Norms", *(["Predictions"] if result.labels else [])):
-        card.get_by_role("radio", name=mode).press(" ")
+    for mode in ("PCA", "Segments", "Norms", *(["Predictions"] if result.labels else [])):
+        method_button(page, mode).press(" ")
         page.wait_for_timeout(100)
         no_class_token(page, result)
     if result.labels:
@@ -209,7 +204,8 @@ def check_compare(page: Page, result: Exploration) -> None:
 
 def check_steps(page: Page, result: Exploration) -> None:
     """Each step of the tour has its figure; the attention of a head and the prediction are the package's."""
-    open_section(page, "Step by step")
+    open_section(page, "Explore")
+    page.locator(".tour").click()
     steps = page.locator("#stage .steps")
     figure = steps.locator(".figure")
     for step in range(1, 9):

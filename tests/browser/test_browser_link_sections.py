@@ -1,4 +1,4 @@
-"""Links restore the sections of the stage, too: Features, Step by step, Compare and Build."""
+"""Links restore the sections of the stage, too: what the tokens hold, the eight steps, Compare and Build."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .choosing import middle_of, open_page, open_section
+from .choosing import method_button, middle_of, open_page, open_section
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -28,50 +28,50 @@ def seen_elsewhere(page: Page, browser: Browser, look: Callable[[Page], object],
 
 
 def test_features_with_a_second_picture(opened: Page, browser: Browser) -> None:
-    open_section(opened, "Features")
+    method_button(opened, "Similarity").check()
     opened.get_by_label("Second picture").select_option("Digit 3")
-    opened.get_by_label("After block").fill("4")
-    opened.locator(".features .of", has_text="(left) · block 4").wait_for()
-    opened.mouse.click(*middle_of(opened.locator(".features canvas").nth(1), 1, 2))
+    opened.locator("[data-control=block]").fill("4")
+    opened.locator(".subject", has_text="(left) · block 4").wait_for()
+    opened.mouse.click(*middle_of(opened.locator(".second-view canvas"), 1, 2))
     opened.mouse.move(5, 5)
 
     def look(page: Page) -> list[str]:
-        page.locator(".features .of", has_text="(right) · block 4").wait_for()
-        shown = page.locator(".features canvas").nth(1).evaluate("canvas => canvas.toDataURL()")
-        return [page.locator(".features .of").inner_text(), shown]
+        page.locator(".subject", has_text="(right) · block 4").wait_for()
+        shown = page.locator(".second-view canvas").evaluate("canvas => canvas.toDataURL()")
+        return [page.locator(".subject").inner_text(), shown]
 
     wanted = look(opened)
-    assert wanted[0].startswith("patch row 2, column 3 (right)")
+    assert wanted[0].startswith("square in row 2, column 3 (right)")
     seen_elsewhere(opened, browser, look, wanted)
 
 
 def test_the_settings_of_the_features(opened: Page, browser: Browser) -> None:
-    open_section(opened, "Features")
-    opened.locator(".features .of", has_text="block 6").wait_for()
-    opened.locator(".features").get_by_role("radio", name="PCA").press(" ")
-    opened.get_by_role("button", name="Remove the background").click()
-    opened.locator(".features").get_by_role("radio", name="Segments").press(" ")
-    opened.get_by_label("Segments").last.fill("9")
-    opened.locator("[data-feature=opacity]").fill("35")
+    method_button(opened, "Similarity").check()
+    opened.locator(".subject", has_text="block 6").wait_for()
+    method_button(opened, "PCA").press(" ")
+    opened.get_by_role("radio", name="hidden").press(" ")
+    method_button(opened, "Segments").press(" ")
+    opened.locator("[data-feature=k]").fill("9")
+    opened.locator("[data-control=opacity]").fill("35")
 
     def look(page: Page) -> list[object]:
-        page.locator(".features .of", has_text="9 segments").wait_for()
+        page.locator(".subject", has_text="9 segments").wait_for()
         chosen = page.evaluate(f"{CHOICES}.features")
-        return [chosen["k"], chosen["opacity"], chosen["background"], page.locator(".features .chip").count()]
+        return [chosen["k"], chosen["opacity"], chosen["background"], page.locator(".chip").count()]
 
     assert look(opened) == [9, 0.35, True, 9]
     seen_elsewhere(opened, browser, look, [9, 0.35, True, 9])
     opened.go_back()
-    opened.locator(".features .of", has_text="principal components").wait_for()
+    opened.locator(".subject", has_text="principal components").wait_for()
     opened.go_back()
-    opened.locator(".features .of", has_text="patch row").wait_for()
+    opened.locator(".subject", has_text="square in row").wait_for()
 
 
 def test_a_step_of_the_tour_with_its_patch_and_head(opened: Page, browser: Browser) -> None:
-    open_section(opened, "Step by step")
+    opened.locator(".tour").click()
     opened.locator(".steps .title").wait_for()
     opened.locator(".steps .dots button").nth(3).click()
-    opened.get_by_role("button", name="Show me").click()
+    opened.locator(".steps .reveal").click()
     opened.locator(".steps .shares").wait_for()
     opened.mouse.click(*middle_of(opened.locator(".steps .seen canvas"), 1, 3))
     opened.locator(".steps .figure select, .steps .figure input").first.wait_for()
@@ -83,7 +83,7 @@ def test_a_step_of_the_tour_with_its_patch_and_head(opened: Page, browser: Brows
         page.locator(".steps .shares").wait_for()
         page.locator(".steps:not(.loading)").wait_for()
         tour = page.evaluate(f"{CHOICES}.tour")
-        title, shares = page.locator(".steps h2").inner_text(), page.locator(".shares").inner_text()
+        title, shares = page.locator(".steps .count").inner_text(), page.locator(".shares").inner_text()
         return [title, tour["step"], tour["patch"], shares]
 
     opened.locator(".steps:not(.loading)").wait_for()
@@ -91,9 +91,9 @@ def test_a_step_of_the_tour_with_its_patch_and_head(opened: Page, browser: Brows
     assert wanted[1:3] == [3, 10]
     seen_elsewhere(opened, browser, look, wanted)
     opened.locator(".steps .next").click()
-    opened.locator(".steps h2", has_text="Step 5").wait_for()
+    opened.locator(".steps .count", has_text="Step 5").wait_for()
     opened.go_back()
-    opened.locator(".steps h2", has_text="Step 4").wait_for()
+    opened.locator(".steps .count", has_text="Step 4").wait_for()
 
 
 def test_the_columns_of_a_comparison(opened: Page, browser: Browser) -> None:
@@ -102,7 +102,7 @@ def test_the_columns_of_a_comparison(opened: Page, browser: Browser) -> None:
     column = opened.get_by_role("region", name="Column 2")
     column.get_by_label("Method").select_option("Relevance")
     column.get_by_label("Model").select_option("Digits, tiny")
-    opened.get_by_role("region", name="Column 3").get_by_role("button", name="Remove").click()
+    opened.get_by_role("region", name="Column 3").get_by_role("button", name="Delete this column").click()
 
     def look(page: Page) -> list[object]:
         page.wait_for_function(
@@ -119,6 +119,7 @@ def test_the_columns_of_a_comparison(opened: Page, browser: Browser) -> None:
 
 def test_the_network_that_was_built(opened: Page, browser: Browser) -> None:
     open_section(opened, "Build")
+    opened.get_by_text("Change the network").click()
     opened.get_by_label("Start from").select_option("MNIST from scratch")
     opened.get_by_label("Depth").fill("5")
     opened.get_by_label("The classifier reads").select_option("the mean of the patches")
@@ -136,14 +137,17 @@ def test_the_network_that_was_built(opened: Page, browser: Browser) -> None:
     [
         (
             "features&features=pca&features_block=999&features_patch=9999&second=nobody&segments=1",
-            ".features .of:text('block 6 of 6')",
+            ".subject:text('block 6 of 6')",
         ),
-        ("steps&step=8&step_patch=10000&step_block=1000&step_head=1000&step_filter=9999", ".steps h2:text('Step 8')"),
+        (
+            "steps&step=8&step_patch=10000&step_block=1000&step_head=1000&step_filter=9999",
+            ".steps .count:text('Step 8')",
+        ),
         (
             "compare&columns=nobody:4:rollout,digits-small:999:rollout,digits-small:4:constructor",
             ":nth-match(.compare .column:not(.pending), 3)",
         ),
-        ("build&network=nothing,depth:5", ".build .fields"),
+        ("build&network=nothing,depth:5", ".build .begin"),
         ("build&network=ViT-Tiny,depth:100000,embed_dim:0", ".build .fields"),
     ],
 )
@@ -152,9 +156,9 @@ def test_a_section_opens_whatever_a_link_says(page: Page, address: str, link: st
     page.locator(shown).wait_for()
 
 
-def test_on_a_phone_the_section_of_a_link_is_in_sight_in_the_bar(phone: Page, address: str) -> None:
+def test_on_a_phone_the_section_of_a_link_is_in_sight_in_the_header(phone: Page, address: str) -> None:
     for name in ("build", "attention"):
         phone.goto("about:blank")
         open_page(phone, f"{address}#section={name}")
-        box = phone.locator('.sections [aria-current="true"]').bounding_box()
+        box = phone.locator('#header [aria-current="true"]').bounding_box()
         assert box and box["x"] >= 0 and box["x"] + box["width"] <= 390, name

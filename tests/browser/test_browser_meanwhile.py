@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .choosing import STAGE, method_button
+from .choosing import STAGE, choose_method, open_section
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -20,8 +20,8 @@ DROP_WORDS = """() => {
 
 
 def test_a_section_opened_while_a_result_is_awaited_stays_open(opened: Page):
-    method_button(opened, "Relevance").check()
-    opened.locator(".look .subject", has_text="for 7").wait_for()
+    choose_method(opened, "Relevance")
+    opened.locator(".subject", has_text="for 7").wait_for()
     held: list[Route] = []
 
     def hold_maps(route: Route) -> None:
@@ -34,12 +34,11 @@ def test_a_section_opened_while_a_result_is_awaited_stays_open(opened: Page):
     opened.get_by_role("button", name="Example 3").click()
     while not held:
         opened.wait_for_timeout(20)
-    features = opened.get_by_role("button", name="Features", exact=True)
-    features.click()
+    open_section(opened, "Compare")
     held[0].continue_()
     opened.wait_for_selector('.stage[data-top1="3"]')
-    assert features.get_attribute("aria-current") == "true"
-    assert opened.evaluate(f"{STAGE}.choices.section") == "features"
+    assert opened.locator("#header [aria-current=true]").inner_text() == "Compare"
+    assert opened.evaluate(f"{STAGE}.choices.section") == "compare"
 
 
 def test_a_link_asks_nothing_about_the_result_that_it_replaces(opened: Page):
@@ -69,19 +68,18 @@ def test_a_link_asks_nothing_about_the_result_that_it_replaces(opened: Page):
     assert held[1].request.post_data_json["source"]["dropped"] == [1]
     held[1].continue_()
     opened.wait_for_function(f"{STAGE}.current().dropped.length === 1")
-    opened.locator(".look .subject", has_text="for 3 · relevance").wait_for()
+    opened.locator(".subject", has_text="for 3 · relevance").wait_for()
     models = {request["source"]["preset"] for request in asked if request["kind"] != "method_docs"}
     assert models == {"digits-tiny"} and "removed=2" in opened.url
 
 
 def test_the_back_button_leaves_patches_dropped(opened: Page):
-    opened.get_by_role("button", name="Remove patches").click()
     opened.locator("#stage .picture").click(position={"x": 20, "y": 20})
     opened.wait_for_function(f"{STAGE}.current().dropped.length === 1")
     opened.locator(".bars button").nth(1).click()
-    opened.locator(".look .subject", has_text="Libra FullGrad+").wait_for()
+    opened.locator(".subject", has_text="Libra FullGrad+").wait_for()
     opened.go_back()
-    opened.locator(".look .subject", has_text="class token").wait_for()
+    opened.locator(".subject", has_text="class token").wait_for()
     assert opened.evaluate(f"{STAGE}.current().dropped.length") == 1
 
 
@@ -90,7 +88,7 @@ def test_a_file_dropped_on_the_drawing_tab_that_is_no_picture_gets_a_sentence(op
     before = opened.evaluate(f"{STAGE}.current().run")
     opened.locator("#pad .problem", has_text="This is not a picture: choose a photo.").wait_for()
     assert opened.evaluate(f"{STAGE}.current().run") == before, "the drawing stays"
-    assert opened.get_by_role("tab", name="Draw a digit").get_attribute("aria-selected") == "true"
+    assert opened.get_by_role("tab", name="Draw").get_attribute("aria-selected") == "true"
 
 
 def test_a_network_built_without_a_picture_stays_when_one_comes(page: Page, address: str):

@@ -11,7 +11,7 @@ import pytest
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import middle_of
+from .choosing import close_settings, middle_of, settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Frame, Page
@@ -72,23 +72,23 @@ def test_the_prediction_and_the_attention_of_a_clicked_patch(frame: Frame, resul
 
 
 def test_other_blocks_and_methods(frame: Frame, result: Any) -> None:
-    frame.locator("[data-control=block]").fill("2")
+    frame.locator("[data-block='1']").click()
     near(frame, result.attention(block=1))
-    frame.locator(".more-methods").click()
-    frame.locator(".all input[data-value=norm_attention]").check()
+    drawer = settings(frame)
+    drawer.locator("input[data-value=norm_attention]").check()
     near(frame, result.heatmap("norm_attention", block=1))
-    frame.locator(".more-methods").click()
-    frame.locator(".all input[data-value=relevance]").check()
+    drawer.locator("input[data-value=relevance]").check()
     near(frame, result.relevance())
+    close_settings(frame)
     frame.locator(".predictions button").nth(1).click()
     near(frame, result.relevance(result.top(2)[1][0]))
 
 
 def test_what_needs_the_server_is_not_offered(frame: Frame) -> None:
     visible = " ".join(frame.locator("button:visible").all_inner_texts())
-    assert not any(word in visible for word in ("Remove", "Restore", "Test this heatmap"))
+    assert not any(word in visible for word in ("Rub out", "fewest", "trusted", "See how", "Test these colours"))
     assert frame.locator("input[data-value=local_surrogate]").count() == 0
-    frame.locator(".method-docs summary").click()
+    settings(frame).locator(".method-docs summary").click()
     frame.wait_for_function("() => document.querySelector('.method-docs .text').textContent.length > 200")
 
 
@@ -96,13 +96,13 @@ def test_dropped_patches_are_shown_as_such(page: Page, result: Any, tmp_path: Pa
     dropped = result.drop_patches([(2, 2), (3, 4)])
     frame = shown(page, dropped, tmp_path)
     near(frame, dropped.attention())
-    assert frame.locator(".predictions .note").inner_text() == "Without 2 patches."
+    assert frame.locator(".headline").inner_text().startswith("Without 2 squares")
 
 
 def test_a_block_that_did_not_fit_is_said_to_be_missing(page: Page, tmp_path: Path) -> None:
     result = vit_demo.explore(example_picture(7), "digits-small", 2)
     frame = shown(page, result, tmp_path)
-    frame.locator("[data-control=block]").fill("1")
+    frame.locator("[data-block='0']").click()
     near(frame, result.attention(block=0))
     click(frame, 4, 8, result.grid)
     frame.get_by_text("could not be loaded").wait_for()

@@ -192,7 +192,7 @@ def test_the_hint_is_for_an_empty_paper_and_the_tab_leaves_a_drawing_alone(page:
     draw(page, DOWN)
     one = wait_for(page, 1)
     ink = paper_ink(page)
-    page.get_by_role("tab", name="Draw a digit").click()
+    page.get_by_role("tab", name="Draw").click()
     page.wait_for_timeout(100)
     assert paper_ink(page) == ink and received == [one] and page.evaluate(hint) == "0"
     page.get_by_role("button", name="Clear").click()

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from PIL import Image
 
 import vit_demo
-from vit_demo.images import to_mnist
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights import PRESETS
 
 from ..images.bombs import GREY, png
-from .choosing import READY, draw
+from .choosing import READY, close_settings, draw, settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -33,6 +29,14 @@ def wait_for_result(page: Page, run: str) -> str:
     page.wait_for_function("run => { const d = document.querySelector('.stage').dataset;"
                            " return d.ready === 'true' && d.run !== run; }", arg=run)  # fmt: skip
     return page.locator(".stage").get_attribute("data-top1") or ""
+
+
+def costs_of(page: Page) -> dict[str, str]:
+    """What a pass costs, from the drawer."""
+    costs = settings(page).locator(".costs")
+    found = dict(zip(costs.locator("dt").all_inner_texts(), costs.locator("dd").all_inner_texts(), strict=True))
+    close_settings(page)
+    return found
 
 
 def show_photos(page: Page) -> None:
@@ -53,21 +57,20 @@ def test_it_opens_with_an_explained_example_and_makes_no_foreign_request(page: P
     page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
     page.goto(address)
     page.wait_for_selector(READY)
-    assert page.locator(".stage").get_attribute("data-top1") == "7"
-    assert page.locator(".bars .first .label").inner_text() == "7"
-    assert "50 tokens" in page.locator("#model").inner_text()
+    assert page.locator(".stage").get_attribute("data-top1") == "8"
+    assert page.locator(".bars .first .label").inner_text() == "8"
     sizes = PRESETS["digits-small"].patch_sizes
-    table = page.locator("#patch-size label").all_inner_texts()
-    assert [column.split()[:3] for column in table] == [
-        [str(size), str((28 // size) ** 2), str((28 // size) ** 2 + 1)] for size in sizes
-    ], "what each size trades"
-    assert page.locator(".timing.pass").inner_text().endswith(f" on {page.locator('.badge').inner_text()}")
+    table = page.locator("#patch-sizes label").all_inner_texts()
+    assert [column.split()[:2] for column in table] == [[str(size), str((28 // size) ** 2)] for size in sizes]
+    costs = costs_of(page)
+    assert (costs["Squares (patches)"], costs["Tokens"]) == ("4 × 4", "17")
+    assert costs["Time"].endswith(f" on {page.locator('.badge').inner_text()}")
     run = run_of(page)
     page.wait_for_timeout(1500)
     assert run_of(page) == run, "what is on the page already is not computed again"
     assert not foreign and not errors
     assert len([url for url in requests if "/gradio_api/vit_demo/" in url and url.endswith(".js")]) == 1
-    assert len(requests) <= 45, "Gradio's and ours"
+    assert len(requests) <= 40, "Gradio's and ours"
 
 
 @pytest.mark.parametrize("digit", [3, 5])
@@ -80,30 +83,12 @@ def test_drawing_gets_a_prediction_and_the_first_stroke_counts(opened: Page, dig
     assert run_of(opened) != run
 
 
-def test_the_digit_that_the_model_sees_is_shown_beside_the_pad(opened: Page):
-    read = opened.locator(".model-input img")
-
-    def pixels_shown() -> np.ndarray:
-        picture = read.get_attribute("src").partition(",")[2]
-        return np.asarray(Image.open(io.BytesIO(base64.b64decode(picture))))
-
-    assert opened.locator(".model-input").is_visible()
-    np.testing.assert_array_equal(pixels_shown(), to_mnist(example_picture(7)))
-    opened.get_by_role("button", name="Clear").first.click()
-    opened.locator(".model-input").wait_for(state="hidden")
-    run = run_of(opened)
-    draw(opened, 3)
-    wait_for_result(opened, run)
-    opened.locator(".model-input").wait_for()
-    three = pixels_shown()
-    assert three.shape == (28, 28) and three.max() == 255 and not np.array_equal(three, to_mnist(example_picture(7)))
-
-
 HAS_TRACE = "block => document.querySelector('.stage').__stage.current().traces.has(block)"
 
 
 def test_what_is_hovered_is_what_the_package_computes(opened: Page):
     expected = vit_demo.explore(example_picture(7), "digits-small", 4)
+    settings(opened)
     for view, wanted in (
         ({"block": 2, "head": 1, "query": 24, "direction": "from"}, expected.attention(2, 1, (3, 3))),
         ({"block": 4, "head": -1, "query": 10, "direction": "to"}, expected.attention(4, None, (1, 3), "to")),
@@ -117,17 +102,17 @@ def test_what_is_hovered_is_what_the_package_computes(opened: Page):
 
 
 def test_patch_size_and_preset_change_everything_with_them(opened: Page):
-    for size, tokens, grid in (("14", "5 tokens", [2, 2]), ("2", "197 tokens", [14, 14])):
+    for size, tokens, grid in (("14", "5", [2, 2]), ("2", "197", [14, 14])):
         run = run_of(opened)
         opened.locator("#patch-size").get_by_text(size, exact=True).click()
         assert wait_for_result(opened, run) == "7"
-        opened.wait_for_function("t => document.querySelector('#model').innerText.includes(t)", arg=tokens)
+        assert costs_of(opened)["Tokens"] == tokens
         shown = opened.evaluate("(s => [s.rows, s.columns])(document.querySelector('.stage').__stage.current())")
         assert shown == grid
     run = run_of(opened)
     opened.get_by_label("Model", exact=True).select_option("Digits, the MNIST notebook")
     wait_for_result(opened, run)
-    opened.wait_for_function("document.querySelector('#model').innerText.includes('2 blocks')")
+    opened.locator(".headline", has_text="2 times").wait_for()
     assert opened.locator("#patch-size label").count() == 3
     assert opened.evaluate("document.querySelector('.stage').__stage.current().numBlocks") == 2
 
@@ -157,7 +142,7 @@ def test_photos_good_and_bad(opened: Page, tmp_path: Path):
         expected = vit_demo.explore(tmp_path / name, "photos-tiny").top(1)[0][0]
         opened.wait_for_function("top => document.querySelector('.stage').dataset.top1 === top", arg=expected)
     run = run_of(opened)
-    opened.locator("#fit").get_by_text("Keep aspect ratio").click()
+    opened.locator("#fit").get_by_text("All of it").click()
     wait_for_result(opened, run)
     rows, cols = opened.evaluate("(s => [s.rows, s.columns])(document.querySelector('.stage').__stage.current())")
     assert rows > cols, "upright after its quarter turn"
@@ -177,3 +162,17 @@ def test_everything_a_person_uses_has_a_name(opened: Page):
 def test_the_page_remembers_no_runs_of_its_visitors(opened: Page):
     stored = opened.evaluate("JSON.stringify({...localStorage})")
     assert "data:image" not in stored and len(json.loads(stored)) < 10
+
+
+def test_the_accuracy_of_a_model_is_said_of_the_pictures_it_was_measured_on(page: Page, address: str) -> None:
+    page.goto(f"{address}#tab=photos&photo=church")
+    page.wait_for_function("document.querySelector('.stage')?.__stage?.current()?.source.example === 'church'")
+    accuracies = page.locator("#patch-sizes label small:last-of-type")
+    assert "82.9" in accuracies.nth(1).inner_text()
+    assert "Right on 82.9\u00a0% of 357 everyday photos" in (page.locator(".about-model").text_content() or "")
+    page.locator("#fit").get_by_text("All of it").click()
+    page.wait_for_function("document.querySelector('.stage').__stage.current()?.source.fit === 'keep'")
+    result = "document.querySelector('.stage').__stage.current()"
+    rows, columns = page.evaluate(f"[{result}.rows, {result}.columns]")
+    assert rows != columns and costs_of(page)["Tokens"] == str(rows * columns + 1)
+    assert not any("82.9" in text for text in accuracies.all_inner_texts()), "measured on the centre"

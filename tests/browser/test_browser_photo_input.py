@@ -68,7 +68,7 @@ def test_a_photo_of_a_digit_is_read_by_the_digit_model(opened: Page, tmp_path: P
     is_read = "label => document.querySelector('.stage')?.dataset.top1 === label"
     opened.evaluate(GIVE, ["drop", "#pad .paper", base64.b64encode(path.read_bytes()).decode()])
     opened.wait_for_function(is_read, arg="4")
-    assert opened.get_by_role("tab", name="Draw a digit").get_attribute("aria-selected") == "true"
+    assert opened.get_by_role("tab", name="Draw").get_attribute("aria-selected") == "true"
     assert opened.locator("#pad .photo").is_visible() and opened.locator(".veil").is_hidden()
     opened.get_by_role("button", name="Clear").click()
     opened.locator(".message").get_by_text("Draw a digit").wait_for()
@@ -121,7 +121,7 @@ def test_a_webcam_takes_a_photo(browser: Browser, address: str):
     open_page(page, f"{address}#tab=photos")
     page.get_by_role("button", name="Webcam").click()
     page.get_by_role("button", name="Take the photo").wait_for()
-    page.get_by_role("tab", name="Draw a digit").click()
+    page.get_by_role("tab", name="Draw").click()
     assert page.evaluate("document.querySelector('#photo video').srcObject === null"), "nobody is filmed unseen"
     page.get_by_role("tab", name="Photo").click()
     page.get_by_role("button", name="Webcam").click()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from .choosing import settings
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
@@ -12,32 +14,31 @@ ANSWERS = {
     "What is a patch?": ".terms: A square of the picture. A Vision Transformer cuts the picture into patches",
     "What is a token?": ".terms: The list of numbers that stands for a patch inside the network",
     "What does a row of attention sum to?": (
-        ".about .sentence: A token divides its attention among all tokens, itself included: 100 %."
+        ".terms: it divides its attention among all tokens, itself included, so its shares sum to 100 %."
     ),
-    "Why does attention not depend on the class?": (
-        ".terms: No class enters the calculation, so attention is the same for every class."
+    "Is what is coloured what the network needs?": (
+        ".sentence: Colour is where the network looks last before it answers. "
+        "Whether it needs a square, you find out by rubbing it out."
     ),
     "What does the patch size trade?": (
         ".terms: Smaller patches give a finer map, but more tokens, and attention compares every pair of them."
     ),
     "How can one tell whether a heatmap is faithful?": (
-        ".faithfulness: A heatmap is faithful if its strongest patches matter most to 7. "
-        "So they are removed first (deletion) or inserted first (insertion), and the probability of 7 is compared"
+        ".faithfulness: If the colours are right, the strongest squares matter most to 7. So the test masks them first "
+        "(deletion), and then puts them first into an empty picture (insertion), and compares the probability of 7 with"
     ),
-    "What is the class token for?": (
-        ".about .sentence: After the last block, the prediction is read from the class token."
-    ),
+    "What is the class token for?": ".terms: class token",
 }
 
 
 def test_the_page_answers_seven_questions_and_explains_terms_where_they_are_met(opened: Page) -> None:
-    opened.locator(".terms summary").click()
+    settings(opened).locator(".terms summary").click()
     for question, answer in ANSWERS.items():
         place, sentence = answer.split(": ", 1)
         text = re.sub(r"\s+", " ", opened.locator(place).first.inner_text())
         assert sentence in text, question
     terms = {term.lower() for term in opened.locator(".term").all_inner_texts()}
-    assert {"class token", "token", "attention", "block", "heads", "deletion", "insertion"} <= terms
+    assert {"deletion", "insertion"} <= terms
     listed = opened.locator(".terms dt").all_inner_texts()
     assert {"logit lens", "PCA", "norm", "rank correlation", "register", "logit"} <= set(listed)
     assert opened.locator(".terms dd").count() == len(listed)

@@ -24,8 +24,8 @@ CLICKS = 30
 DELAYS = (0, 50, 150)  # milliseconds, for each reply in turn
 
 CLICKABLE = """() => [...document.querySelectorAll(
-  "[role=tab], .example, #photos button, #patch-size input, #fit input, .remove, [data-action], .sections button,"
-  + "[data-control=method] input, [data-control=class-method] input, [data-control=head] input, .bars button"
+  "[role=tab], .example, #photos button, #patch-size input, #fit input, .remove, [data-action], #header [data-section],"
+  + "[data-show], [data-mode], [data-block], .bars button"
 )].filter((e) => e.offsetParent && !e.disabled)"""
 
 CLICK = f"""(number) => {{
@@ -54,9 +54,8 @@ SHOWN = """() => {
     model: document.querySelector("#preset").value,
     size: Number(document.querySelector("#patch-size :checked").value),
     fit: document.querySelector("#fit :checked").value,
-    tokens: document.querySelector(".size-text").innerText,
+    costs: document.querySelector(".costs").textContent,
     pressed: document.querySelector("#photos [aria-pressed=true] img")?.alt ?? null,
-    seen: !document.querySelector(".model-input").hidden,
     part: !document.querySelector("#model-view .part").hidden,
     problem: document.querySelector(".result-status:not([hidden])")?.innerText ?? "",
     hash: Object.fromEntries(new URLSearchParams(location.hash.slice(1))),
@@ -88,8 +87,9 @@ def settled(page: Page) -> dict[str, Any]:
     return page.evaluate(SHOWN)
 
 
-START = {"digits": {"model": "digits-small", "digit": "7"}, "photos": {"photo": "lion"}}
-"""What a link leaves out where it is as on a first visit."""
+FIRST = {"digits": {"digit": "8", "patch_size": "7"}, "photos": {"photo": "lion"}}
+START = {"digits": {"digit": "7"}, "photos": {"photo": "lion"}}
+"""What an empty address means, and what a link leaves out."""
 
 
 def check(found: dict[str, Any]) -> None:
@@ -97,25 +97,25 @@ def check(found: dict[str, Any]) -> None:
     tab, preset = found["tab"], PRESETS[found["model"]]
     assert found["panel"] == [f"panel-{tab}"] and preset.task == tab and found["problem"] == ""
     assert found["size"] in preset.patch_sizes
-    link = START[tab] | found["hash"]  # which holds what differs from the start
+    link = (START if found["hash"] else FIRST)[tab] | found["hash"]  # which holds what differs from the start
     assert (link.get("tab", "digits"), link.get("model", preset.name)) == (tab, preset.name)
     assert int(link.get("patch_size", preset.default_patch_size)) == found["size"]
     side = preset.image_size // found["size"]
     rows, columns = found["grid"] if found["fit"] == "keep" and found["ready"] == "true" else (side, side)
-    assert f"{rows * columns + preset.config.num_prefix_tokens} tokens" in found["tokens"]
     if found["ready"] == "empty":
-        assert found["hash"]["picture"] == "none" and not found["bar"] and not found["seen"] and not found["part"]
+        assert found["hash"]["picture"] == "none" and not found["bar"] and not found["part"] and not found["costs"]
         return
     source = found["source"]
     assert found["ready"] == "true" and found["top"] == found["bar"]
+    assert f"Tokens{rows * columns + preset.config.num_prefix_tokens}" in found["costs"].replace(",", "")
     assert (source["preset"], source["patch_size"]) == (preset.name, found["size"])
     if tab == "digits":
         expected = vit_demo.explore(example_picture(int(link["digit"])), preset.name, found["size"])
-        assert found["seen"] and not found["part"] and source["digit"]
+        assert not found["part"] and source["digit"]
     else:
         photo = EXAMPLE_PHOTOS[link["photo"]]
         expected = vit_demo.explore(photo.path, preset.name, found["size"], fit=found["fit"])
-        assert found["part"] and not found["seen"] and found["pressed"] == photo.title
+        assert found["part"] and found["pressed"] == photo.title
         assert source["example"] == photo.name and source["fit"] == found["fit"] == found["hash"].get("fit", "crop")
     assert found["grid"] == list(expected.grid) and found["top"] == expected.top(1)[0][0]
     assert found["method"] == found["hash"].get("method", "attention")

@@ -17,8 +17,6 @@ from .choosing import STAGE, open_section
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-OTHER_SECTIONS = ("Features", "Step by step", "Compare")
-
 
 def choose_file(page: Page, name: str, kind: str, content: bytes) -> None:
     page.locator("#photo .file").set_input_files([{"name": name, "mimeType": kind, "buffer": content}])
@@ -44,18 +42,20 @@ def visible_texts(page: Page, words: str) -> int:
 def test_one_message_is_where_the_picture_would_be_and_nothing_is_left_of_the_one_before(refused: Page) -> None:
     assert visible_texts(refused, "too small") == 1
     assert refused.locator(".view .retry").is_hidden(), "the same photo stays too small"
-    for part in (".picture", "#model-view figure", ".caption .back"):
+    for part in (".picture", "#model-view figure"):
         assert refused.locator(part).is_hidden()
-    assert refused.locator(".headline").text_content() == refused.locator(".predictions .note").inner_text() == ""
-    for section in OTHER_SECTIONS:
-        open_section(refused, section)
-        bar = refused.locator(".result-status", has_text="too small")
-        bar.wait_for()
-        assert visible_texts(refused, "too small") == 1
-        below = refused.locator(".stage > .card:visible").first.bounding_box()
-        box = bar.bounding_box()
-        assert box and below and box["y"] + box["height"] <= below["y"], "it covers nothing"
-    open_section(refused, "Heatmaps")
+    for part in (".predictions .note", ".sentence", ".subject", ".value", ".challenge p", ".bars .label >> nth=0"):
+        assert refused.locator(part).inner_text() == "", part
+    assert refused.locator(".headline").inner_text().startswith("Draw a digit or choose a photo")
+    assert refused.locator(".answers > *, .cell").count() == 0
+    open_section(refused, "Compare")
+    bar = refused.locator(".result-status", has_text="too small")
+    bar.wait_for()
+    assert visible_texts(refused, "too small") == 1
+    below = refused.locator(".compare").bounding_box()
+    box = bar.bounding_box()
+    assert box and below and box["y"] + box["height"] <= below["y"], "it covers nothing"
+    open_section(refused, "Explore")
     choose_file(refused, "notes.txt", "text/plain", b"words")
     refused.locator(".message", has_text="not a picture").wait_for()
     assert visible_texts(refused, "not a picture") == 1 and visible_texts(refused, "too small") == 0
@@ -68,9 +68,9 @@ def test_after_a_reload_there_is_no_result_of_another_tab(refused: Page) -> None
     refused.reload()
     refused.locator(".result-status", has_text="too small").wait_for()
     assert refused.get_by_role("tab", name="Photo").get_attribute("aria-selected") == "true"
-    assert refused.locator(".sections [aria-current=true]").inner_text() == "Compare"
+    assert refused.locator("#header [aria-current=true]").inner_text() == "Compare"
     assert refused.locator(".compare .column").count() == 0
-    open_section(refused, "Heatmaps")
+    open_section(refused, "Explore")
     assert "too small" in refused.locator(".message").inner_text()
     assert refused.locator("#model-view figure").is_hidden()
 

@@ -27,17 +27,13 @@ TITLES = [
 ]
 
 
-def open_tour(page: Page, address: str, tab: str = "Draw a digit") -> list[str]:
-    """Opens the section and returns the list into which errors of the console go."""
+def open_tour(page: Page, address: str, link: str = "digit=7&patch_size=4") -> list[str]:
+    """Opens the chapter and returns the list into which errors of the console go."""
     errors: list[str] = []
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.goto(address)
-    page.wait_for_selector(READY)
-    if tab != "Draw a digit":
-        run = page.locator(".stage").get_attribute("data-run")
-        page.get_by_role("tab", name=tab).click()
-        page.wait_for_function("run => document.querySelector('.stage').dataset.run !== run", arg=run)
-    page.get_by_role("button", name="Step by step").click()
+    page.goto(f"{address}#{link}")
+    page.wait_for_selector(f'{READY}[data-state="done"]')
+    page.locator(".tour").click()
     figure(page).locator("canvas").first.wait_for()
     return errors
 
@@ -59,9 +55,9 @@ def go_to(page: Page, step: int) -> None:
     wait_for_step(page, step)
 
 
-@pytest.mark.parametrize("tab", ["Draw a digit", "Photo"])
-def test_the_arrow_keys_walk_through_all_eight_steps(page: Page, address: str, tab: str) -> None:
-    errors = open_tour(page, address, tab)
+@pytest.mark.parametrize("link", ["digit=7&patch_size=4", "tab=photos"])
+def test_the_arrow_keys_walk_through_all_eight_steps(page: Page, address: str, link: str) -> None:
+    errors = open_tour(page, address, link)
     page.locator(".steps .dots button").first.focus()
     figures = [""]
     is_new = "text => document.querySelector('.steps .figure').innerText !== text"
@@ -96,13 +92,12 @@ def test_arrow_keys_on_the_picture_choose_a_patch_and_leave_the_step(page: Page,
 def test_back_and_next_cover_neither_the_code_nor_the_quiz(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     open_tour(page, address)
-    for scroll in (0, 200, 10_000):
-        page.evaluate("y => window.scrollTo(0, y)", scroll)
+    for scroll in (0, 200):
+        page.evaluate("y => window.scrollBy(0, y)", scroll)
         walk = page.locator(".steps .walk").bounding_box()
         for part in ("quiz", "code", "figure", "seen"):
             box = page.locator(f".steps .{part}").bounding_box()
             assert walk["y"] + walk["height"] <= box["y"], part
-    page.evaluate("window.scrollTo(0, 0)")
     assert page.locator(".steps .next").bounding_box()["y"] < 720
 
 
@@ -114,7 +109,7 @@ def test_one_head_is_that_of_the_package(page: Page, address: str) -> None:
     page.locator(".steps .tour-picture").click(position={"x": 5, "y": 5})
     page.mouse.move(0, 0)
     page.locator(".steps .prompt", has_text="row 1, column 1, attend to most in head 3 of block 2?").wait_for()
-    page.get_by_role("button", name="Show me").click()
+    page.locator(".steps .reveal").click()
     page.locator(".steps .behind summary").click()
     page.locator(".steps .picture-caption", has_text="row 1, column 1 attends to in head 3 of block 2").wait_for()
     code = page.locator(".steps .code").inner_text()
@@ -145,7 +140,7 @@ def test_a_question_hides_the_answer_until_it_is_answered(page: Page, address: s
     ranking = vit_demo.explore(example_picture(7), "digits-small").logit_lens()
     assert words == [depth[0][0] for depth in ranking]
     go_to(page, 1)
-    page.get_by_role("button", name="Show me").click()
+    page.locator(".steps .reveal").click()
     page.locator(".steps .why", has_text="196. Each patch becomes four").wait_for()
     go_to(page, 7)
     page.locator(".steps .why", has_text="It leads").wait_for()
@@ -158,7 +153,7 @@ def test_the_marked_patch_is_where_the_chosen_token_looks(page: Page, address: s
     page.locator(".steps select[data-key=head]").select_option("2")
     page.locator(".steps .prompt", has_text="does the class token attend to most in head 3 of block 4?").wait_for()
     assert page.locator(".steps .shares").count() == 0, "the table would tell the answer"
-    page.get_by_role("button", name="Show me").click()
+    page.locator(".steps .reveal").click()
     page.locator(".steps .picture-caption", has_text="What the class token attends to in head 3 of block 4").wait_for()
     page.locator(".steps .shares").wait_for()
     attention = vit_demo.explore(example_picture(7), "digits-small").attention(3, 2)
@@ -198,7 +193,7 @@ def test_hovering_costs_no_request(page: Page, address: str) -> None:
     position = model.pos_embed_for((7, 7))[0, model.num_pos_embed_prefix + patch]
     changed = int(position.abs().argmax()) + 1
     figure(page).get_by_text(f"number {changed}: ").wait_for()
-    page.get_by_role("button", name="Show me").click()
+    page.locator(".steps .reveal").click()
     caption = page.locator(".steps .picture-caption")
     caption.get_by_text("Similarity of positions").wait_for()
     sent: list[str] = []
@@ -217,7 +212,7 @@ def test_a_new_picture_starts_with_its_own_numbers(page: Page, address: str) -> 
     page.get_by_role("tab", name="Photo").click()
     page.wait_for_function("run => document.querySelector('.stage').dataset.run !== run", arg=run)
     page.locator(".steps .prompt", has_text="lion").wait_for()
-    page.get_by_role("button", name="Show me").click()
+    page.locator(".steps .reveal").click()
     assert figure(page).locator(".rows li").first.inner_text().split("\n")[1] == "lion"
 
 
@@ -227,14 +222,14 @@ def test_a_phone_shows_each_step_without_scrolling_sideways(phone: Page, address
         wait_for_step(phone, step)
         assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
         phone.locator(".steps .next").tap()
-    wait_for_step(phone, 1)  # the last button starts again
+    phone.locator(".build").wait_for()  # the last button leads there
 
 
 def test_the_figures_follow_the_theme(page: Page, address: str) -> None:
     open_tour(page, address)
     page.locator(".steps .dots button").nth(3).click()
     wait_for_step(page, 4)
-    page.get_by_role("button", name="Show me").click()
+    page.locator(".steps .reveal").click()
     page.locator(".steps .cells-row canvas").first.wait_for()
     dark, light = [[150, 137, 255], [240, 150, 70]], [[91, 75, 219], [201, 102, 20]]
 

@@ -16,12 +16,12 @@ import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights.trained import trained_network
 
-from .choosing import open_section
+from .choosing import open_page, open_section
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
 
 HEIGHT = 110
@@ -30,7 +30,7 @@ HEIGHT = 110
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that ten seconds take one."""
+    """So that thirty seconds take one."""
     from vit_demo.web.requests import training
 
     real = training.train_small
@@ -41,17 +41,26 @@ def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "train_small", shorter)
 
 
+def change(page: Page) -> Locator:
+    """The form, which is unfolded."""
+    open_section(page, "Build")
+    if not page.locator(".build .fields").is_visible():
+        page.get_by_text("Change the network").click()
+    return page.locator(".build .fields")
+
+
 def train(page: Page) -> None:
     open_section(page, "Build")
     box = page.locator(".train")
-    box.get_by_text("10 s", exact=True).click()
     box.get_by_role("button", name="Train it").click()
     box.get_by_role("button", name="Look into it").wait_for(timeout=60_000)
 
 
-def test_from_a_click_to_the_attention_of_ones_own_network(opened: Page, tmp_path: Path) -> None:
+def test_from_a_click_to_the_attention_of_ones_own_network(page: Page, address: str, tmp_path: Path) -> None:
+    opened = open_page(page, f"{address}#digit=7")
     train(opened)
     box = opened.locator(".train")
+    assert box.locator(".mistakes img").count() == 8 and "Done: 12 steps" in box.locator(".note").inner_text()
     with opened.expect_download() as download:
         box.get_by_role("button", name="Download").click()
     download.value.save_as(tmp_path / "mine.zip")
@@ -59,9 +68,8 @@ def test_from_a_click_to_the_attention_of_ones_own_network(opened: Page, tmp_pat
         archive.extractall(tmp_path)
     ex = vit_demo.explore(example_picture(7), tmp_path / "vit_demo-digits")
     shown = float(box.locator("[data-train=accuracy]").inner_text().split()[0]) / 100
-    assert box.locator(".mistakes img").count() == 12 and box.locator("[data-train=steps]").inner_text() == "12 / 12"
     label = ex.top(1)[0][0]
-    assert box.locator(".digit figcaption").inner_text().startswith(f"{label}, ")
+    assert box.locator(".digit figcaption").inner_text().startswith(f"It says {label}, ")
 
     box.get_by_role("button", name="Look into it").click()
     opened.wait_for_function("document.querySelector('.stage').__stage.current()?.source.preset.startsWith('yours-')")
@@ -103,36 +111,37 @@ def test_a_run_is_cancelled_and_a_network_that_is_not_for_digits_is_not_trained(
     from vit_demo.web.requests import training
 
     monkeypatch.setattr(training, "train_small", train_small)
-    open_section(opened, "Build")
+    fields = change(opened)
     box = opened.locator(".train")
-    box.get_by_text("60 s", exact=True).click()
+    fields.get_by_label("Time").select_option("60")
+    assert box.locator(".note").inner_text() == "It takes 60 seconds."
     box.get_by_role("button", name="Train it").click()
     opened.wait_for_function("document.querySelector('[data-train=loss]').innerText > '0'")
     box.get_by_role("button", name="Cancel").click()
     box.get_by_text("Cancelled.").wait_for()
     assert box.get_by_role("button", name="Look into it").is_hidden()
-    opened.locator(".build").get_by_label("Start from").select_option(label="ViT-Tiny")
+    fields.get_by_label("Start from").select_option(label="ViT-Tiny")
     assert box.get_by_role("button", name="Train it").is_disabled()
 
 
 def test_a_second_run_is_drawn_over_the_one_before(opened: Page) -> None:
     train(opened)
-    charts = opened.locator(".train .charts")
+    charts = opened.locator(".train .measure")
     first = charts.locator("svg .curve").evaluate_all("all => all.map((one) => one.getAttribute('d'))")
     assert charts.locator(".other").count() == 0
-    opened.locator(".build [name=pos_embed]").select_option(label="none")
+    change(opened).locator("[name=pos_embed]").select_option(label="none")
     train(opened)
     assert charts.locator(".key .other").all_inner_texts() == ["the run before, pos_embed=learned"] * 2
     second = charts.locator("svg .other").evaluate_all("all => all.map((one) => one.getAttribute('d'))")
     assert len(first) == len([*filter(None, first)]) == 2
-    heights = [[HEIGHT - float(y) for y in re.findall(r" ([\d.]+)", path)] for path in (first[1], second[1])]
+    heights = [[HEIGHT - float(y) for y in re.findall(r" ([\d.]+)", path)] for path in (first[0], second[0])]
     shares = [[height / of_run[0] for height in of_run] for of_run in heights]  # the axis may end elsewhere
     assert shares[0] == pytest.approx(shares[1], rel=0.02), "the accuracy of the run before"
-    assert charts.locator("path.curve").nth(1).get_attribute("d") != first[1]
+    assert charts.locator("path.curve").first.get_attribute("d") != first[0]
 
 
 def test_a_network_that_is_too_large_is_named_before_one_clicks(opened: Page) -> None:
-    open_section(opened, "Build")
+    fields = change(opened)
     box = opened.locator(".train")
     for name, value, is_allowed in (
         ("depth", 16, True),
@@ -140,11 +149,11 @@ def test_a_network_that_is_too_large_is_named_before_one_clicks(opened: Page) ->
         ("depth", 4, True),
         ("patch_size", 1, False),
     ):
-        opened.locator(f".build [name={name}]").fill(str(value))
+        fields.locator(f"[name={name}]").fill(str(value))
         assert box.get_by_role("button", name="Train it").is_enabled() == is_allowed
         note = box.locator(".note").inner_text()
         most = "1,000,000 parameters, 25,000,000 operations, 200 tokens and 16 blocks"
-        assert note == ("" if is_allowed else f"Too large to be trained here: at most {most}.")
+        assert note == ("It takes 30 seconds." if is_allowed else f"Too large to be trained here: at most {most}.")
 
 
 def test_a_digit_that_it_gets_wrong_is_looked_into_beside_the_network_before_training(opened: Page) -> None:
@@ -175,9 +184,9 @@ def test_a_digit_that_it_gets_wrong_is_looked_into_beside_the_network_before_tra
 def test_a_link_to_a_network_that_is_gone_offers_to_train_it_again(opened: Page) -> None:
     from vit_demo.weights import trained
 
-    opened.locator(".sections").get_by_text("Build").click()
-    opened.locator(".build [name=pos_embed]").select_option(label="none")
-    opened.locator(".train [name=num_digits]").select_option(label="1,000")
+    fields = change(opened)
+    fields.locator("[name=pos_embed]").select_option(label="none")
+    fields.locator("[name=num_digits]").select_option(label="1,000")
     train(opened)
     opened.locator(".train").get_by_role("button", name="Look into it").click()
     opened.wait_for_function("document.querySelector('.stage').__stage.current()?.source.preset.startsWith('yours-')")
@@ -196,3 +205,33 @@ def test_a_link_to_a_network_that_is_gone_offers_to_train_it_again(opened: Page)
     second = trained.trained_network(name).model
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
     again.close()
+
+
+BOXES = """
+() => [...document.querySelectorAll('.train :is(.begin, .note, .digit, .measure, .measure svg, .mistakes, h3, .after)')]
+  .concat(document.querySelector('.build .change'))
+  .map((part) => [part.classList[0] ?? part.localName, ...Object.values(part.getBoundingClientRect().toJSON())])
+  .map(([name, ...box]) => `${name.replace(/primary|quiet/, 'begin')} ${box.map(Math.round)}`)
+"""
+
+
+@pytest.mark.parametrize("size", [(1366, 768), (390, 844)])
+def test_training_is_in_the_first_screen_and_moves_nothing(page: Page, phone: Page, address: str, size) -> None:
+    window = phone if size[0] < 600 else page
+    window.set_viewport_size({"width": size[0], "height": size[1]})
+    open_page(window, f"{address}#section=build&digit=8")
+    window.wait_for_function("document.querySelector('.train .ink canvas')")
+    primary = ".build .primary:visible"
+    assert window.locator(primary).all_inner_texts() == ["Train it"]
+    before = window.evaluate(BOXES)
+    window.locator(primary).click()
+    window.locator(".train .cancel").wait_for()
+    during = window.evaluate(BOXES)
+    window.get_by_role("button", name="Look into it").wait_for(timeout=60_000)
+    window.locator(".mistake img").first.wait_for()
+    assert before == during == window.evaluate(BOXES)
+    assert window.locator(primary).all_inner_texts() == ["Look into it"]
+    assert window.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for part in (".look-into", ".note", ".digit", ".measure >> nth=1"):
+        box = window.locator(f".train {part}").bounding_box()
+        assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], part

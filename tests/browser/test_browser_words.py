@@ -14,7 +14,7 @@ from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from ..weights.hub_server import HubServer, served
 from ..weights.word_models import word_files
-from .choosing import STAGE, launched, open_page, open_section
+from .choosing import STAGE, choose_method, launched, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -89,11 +89,8 @@ def test_from_typing_to_the_link(kind: str, page: Page, address: str) -> None:
     page.go_back()
     page.go_back()
     wait_for_words(page, ["a lion", "a cat", "a rock"])
-    open_section(page, "Features")
-    page.locator("#stage .features").get_by_text("Predictions", exact=True).first.click()
-    page.locator("#stage .features .legend").get_by_text("a lion").or_(
-        page.locator("#stage .features .legend").get_by_text("a ")
-    ).first.wait_for()
+    choose_method(page, "Predictions")
+    page.locator("#stage .legend").get_by_text("a ").first.wait_for()
 
 
 def test_no_request_is_sent_letter_by_letter_and_too_much_gets_a_sentence(page: Page, address: str) -> None:

@@ -13,7 +13,7 @@ import {
   validFor,
   viewOf,
 } from "../../vit_demo/web/frontend/stage/choices.js";
-import { classMethod, describeMethods, recommendedMethods } from "../../vit_demo/web/frontend/stage/methods.js";
+import { classMethod, describeMethods } from "../../vit_demo/web/frontend/stage/methods.js";
 import { isDefaultMap, mapFields } from "../../vit_demo/web/frontend/stage/onDemand.js";
 import { fixture } from "./helpers.js";
 
@@ -43,12 +43,8 @@ test("until a block's trace is here, its class token is shown", () => {
   assert.deepEqual([loaded.query, loaded.direction, loaded.isComplete], [4, "to", true]);
 });
 
-test("pointing at a patch reads the map; it is the query if that is chosen, and a dropped patch never is", () => {
-  assert.equal(
-    viewOf(result, methods.attention, { ...firstChoices(), block: 5, hovered: 3, follows: false }).query,
-    null,
-  );
-  const choices = { ...firstChoices(), block: 5, hovered: 3 }; // on a mouse, pointing shows
+test("while patches are rubbed out pointing reads the map; else it is the query, and a dropped patch never is", () => {
+  const choices = { ...firstChoices(), dropping: false, block: 5, hovered: 3 };
   assert.equal(viewOf(result, methods.attention, choices).query, 3);
   assert.equal(viewOf(result, methods.attention, { ...choices, pinned: 8 }).query, 8);
   assert.equal(viewOf(result, methods.attention, { ...choices, pinned: 9 }).query, null);
@@ -147,14 +143,13 @@ test("every registered method is on the page, one without words of its own too",
     fixture.methods.map(({ name }) => name),
   );
   assert.ok(methods[classMethod(methods)].classSpecific);
-  assert.deepEqual(recommendedMethods(methods), ["attention", "libra_fullgrad"]);
+  assert.equal(classMethod(methods), "libra_fullgrad");
   const added = {
     name: "new_method",
     title: "New method",
     description: "What is new.",
     class_specific: true,
     many_passes: false,
-    cost: "backward",
     recommended: "",
     signed: true,
     floor: { value: 0.5, reason: "Too small.", per_token: true },
@@ -167,21 +162,8 @@ test("every registered method is on the page, one without words of its own too",
   assert.equal(method.subject(result, view), "for *one* · New method");
   assert.equal(method.sentence(result, view), "What is new.");
   assert.equal(method.reading(result, view, 0, 0.5), "*0.50*");
-  assert.equal(method.cost, "one more run and its gradient");
-  const slow = describeMethods(fixture.methods.map((each) => ({ ...each, name: `my_${each.name}` })));
-  assert.equal(slow.my_occlusion.cost, "many more runs");
   assert.deepEqual(method.uses, ["block"]);
   assert.deepEqual(method.style({ numTokens: 50 }), { signed: true, floor: 0.01 });
-});
-
-test("how many runs a method takes is said as it is", () => {
-  const defaultOf = (name, option) =>
-    fixture.methods.find((each) => each.name === name).options.find((each) => each.name === option).default;
-  assert.match(methods.integrated_gradients.cost, /^dozens of runs, each with its gradient$/);
-  assert.ok(24 <= defaultOf("integrated_gradients", "steps") && defaultOf("integrated_gradients", "steps") < 100);
-  assert.match(methods.local_surrogate.cost, /^hundreds of runs/);
-  assert.ok(defaultOf("local_surrogate", "budget") >= 200);
-  assert.equal(methods.occlusion.cost, "one more run for each patch");
 });
 
 test("every method has its words for every view", () => {
@@ -235,7 +217,7 @@ test("a choice is a step of the history; a slider, a number and a patch are not"
   const before = { ...firstChoices(), network: { start: "ViT-Tiny", fields: {} } };
   const { features, tour } = before;
   const steps = [
-    ...[{ section: "steps" }, { label: 3 }, { compare: [] }, { tour: { ...tour, step: 2 } }],
+    ...[{ section: "steps" }, { plain: true }, { label: 3 }, { compare: [] }, { tour: { ...tour, step: 2 } }],
     ...[{ features: { ...features, mode: "pca" } }, { features: { ...features, second: { example: "lion" } } }],
     { network: { start: "einops ViT", fields: {} } },
   ];

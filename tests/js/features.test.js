@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { bordersOf, patchPixels } from "../../vit_demo/web/frontend/stage/layers.js";
 import {
   componentColours,
   formatCosine,
@@ -9,7 +10,6 @@ import {
   PALETTE,
   readingOf,
 } from "../../vit_demo/web/frontend/stage/views/features/modes.js";
-import { bordersOf, patchPixels } from "../../vit_demo/web/frontend/stage/views/features/patchCanvas.js";
 import "./helpers.js";
 
 test("a dropped patch stays clear, the others get their token's colour", () => {
@@ -67,7 +67,7 @@ test("every mode has two sentences and a reading", () => {
     assert.equal(shown.colours(0.5).length, tokens.count);
   }
   assert.match(readingOf("norms", tokens, 1, null), /outlier/);
-  assert.equal(readingOf("norms", tokens, -1, null), "this patch is removed");
+  assert.equal(readingOf("norms", tokens, -1, null), "rubbed out");
   assert.equal(formatCosine(-0.001), "0.00");
   assert.equal(formatCosine(-0.251), "−0.25");
 });

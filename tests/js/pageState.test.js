@@ -107,6 +107,7 @@ test("a text that is no drawing gives none", () => {
 test("a link gives back its state", () => {
   const view = {
     ...{
+      lesson: 6,
       section: "features",
       method: "rollout",
       block: 2,
@@ -118,6 +119,8 @@ test("a link gives back its state", () => {
       against: 9,
       opacity: 0.35,
       smooth: true,
+      plain: true,
+      scale: "own",
     },
     features: {
       ...{ mode: "pca", block: 3, k: 9, background: true, opacity: 0 },

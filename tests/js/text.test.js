@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import "./helpers.js";
-import { describeFit } from "../../vit_demo/web/frontend/inputs/modelView.js";
+import { describeFit } from "../../vit_demo/web/frontend/inputs/crop.js";
 import {
   formatArea,
   formatNumber,
@@ -92,12 +92,12 @@ test("a heatmap is faithful where it does better than every random order on both
   });
   const text = (deletion, insertion) => faithfulnessText("lion", { deletion, insertion }).join(" ");
   const both = text(side(0.2, 0.4, 3), side(0.6, 0.4, 3));
-  assert.match(both, /^\*Yes, better than all 3 random orders\*: its strongest patches matter to \*lion\*\./);
+  assert.match(both, /^\*Yes, better than all 3 random orders\*: the strongest squares matter to \*lion\*\./);
   assert.match(both, /area 0.20 against 0.40 \(lower is better\), better than 3 of 3 random orders\. /);
   const almost = text(side(0.2, 0.4, 3), side(0.6, 0.4, 2)); // better than the mean, but not than every order
-  assert.match(almost, /^\*In part\*: \*lion\* needs its strongest patches/);
+  assert.match(almost, /^\*In part\*: \*lion\* needs the strongest squares/);
   assert.match(almost, /area 0.60 against 0.40 \(higher is better\), better than 2 of 3 random orders\./);
-  assert.match(text(side(0.5, 0.4, 0), side(0.6, 0.4, 3)), /^\*In part\*: its strongest patches restore \*lion\*/);
+  assert.match(text(side(0.5, 0.4, 0), side(0.6, 0.4, 3)), /^\*In part\*: the strongest squares alone bring \*lion\* back/);
   assert.match(text(side(0.3, 0.4, 2), side(0.5, 0.4, 2)), /^\*Not clearly better than random\*/);
   for (const words of [both, almost]) assert.doesNotMatch(words, /prediction|lost/, "a curve of it may rise");
 });
@@ -116,24 +116,24 @@ test("of a class that is too improbable to lose anything the logit is measured",
 });
 
 test("the verdict of randomization claims no more than its last correlation", () => {
-  assert.match(randomizationText([1, 0.6, 0.1], 49), /is 0.10 .*no more than expected by chance with 49 patches\.$/);
+  assert.match(randomizationText([1, 0.6, 0.1], 49), /is 0.10 .*no more than expected by chance with 49 squares\.$/);
   assert.match(
     randomizationText([1, 0.6, 0.41], 49),
-    /is 0.41 .*part of the order does not depend on the learned weights\.$/,
+    /is 0.41 .*part of the order does not depend on the learned weights\. Most of the change comes with the classifier head/,
   );
   assert.match(
     randomizationText([1, 0.9, 0.8], 49),
     /is 0.80 .*most of the order does not depend on the learned weights\.$/,
   );
-  assert.match(randomizationText([1, -0.5], 49), /is −0.50 .*partly reversed\.$/);
-  assert.match(randomizationText([1, 0.9], 4), /no more than expected by chance with 4 patches\.$/);
+  assert.match(randomizationText([1, -0.5], 49), /is −0.50 .*partly reversed, so the map depends on what was learned\.$/);
+  assert.match(randomizationText([1, 0.9], 4), /no more than expected by chance with 4 squares\.$/);
 });
 
 test("the fit of a photo is described", () => {
   const photo = { rows: 10, columns: 6, box: [0.25, 0, 0.75, 1] };
-  const words = (more) => plain(describeFit({ ...photo, ...more }).join(" "));
-  assert.equal(words({ fit: "crop" }), "The bright square, 50 % of the photo. The rest is cut off.");
-  assert.equal(words({ fit: "crop", box: [0, 0, 1, 1] }), "All of it, because the photo is square.");
+  const words = (more) => plain(describeFit({ ...photo, ...more }).replaceAll("*", ""));
+  assert.equal(words({ fit: "crop" }), "The bright square, 50 % of the photo.");
+  assert.equal(words({ fit: "crop", box: [0, 0, 1, 1] }), "All of it: the photo is square.");
   assert.equal(words({ fit: "squash", box: [0, 0, 1, 1] }), "All of it, stretched to a square.");
-  assert.equal(words({ fit: "keep", box: [0, 0, 1, 1] }), "All of it, with its aspect ratio kept: 10 × 6 patches.");
+  assert.equal(words({ fit: "keep", box: [0, 0, 1, 1] }), "All of it, in 10 × 6 squares.");
 });

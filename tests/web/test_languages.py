@@ -56,13 +56,19 @@ def test_the_words_of_all_sources_are_found() -> None:
     words = page_words()
     assert {
         "block {block} of {blocks}",  # translate("...") with values
-        "Start again",  # english("...")
-        "Is this heatmap faithful?",  # HTML in JavaScript
+        "Undo all",  # HTML
+        "Back to class token",  # english("...")
+        "Can the colours be trusted?",  # HTML in JavaScript
         "Choose",  # HTML, after an icon
         "Thin pen",  # an attribute
         "Evidence for a class",  # a registry
         "The picture is one plain colour, so the prediction means nothing.",  # a sentence of Python
     } <= words
     assert not {"vit_demo", "PNG", "org/name", "AttnLRP"} & words
-    for untrue in ("ransformer think", "mostly low", "some seconds", "nearly black", "from grey", "1 or 3"):
+    for untrue in (
+        *("ransformer think", "mostly low", "some seconds", "nearly black", "from grey", "1 or 3"),
+        *("looks there for its answer", "faithfulness rank", "half of the rest", "no extra run"),
+        *("one more run", "no direction", "The values need not", "multiples of an even share", "no other way"),
+        *("Another way to see it", "to see its evidence", "for most pictures of none", "Remove patches"),
+    ):
         assert not [text for text in words if untrue in text]

@@ -32,7 +32,7 @@ def drawing():
 
 
 def test_views_that_need_the_server_are_left_out():
-    assert {"about", "headGrid", "predictions"} <= set(notebook.views()) < set(view_names())
+    assert {"blocks", "predictions"} <= set(notebook.views()) < set(view_names())
     bundled = {view for view in view_names() if f'modules["stage/views/{view}/view.js"] =' in notebook.script()}
     assert bundled == set(notebook.views())
     assert ".findings" in (FOLDER / "stage" / "views" / "faithfulness" / "view.css").read_text()

@@ -21,13 +21,16 @@ from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import EmptyPayload, ResultPayload, empty, payload
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 
-OPENING_DIGIT = 7
-"""The example that is explained when the page opens."""
+OPENING_DIGIT, OPENING_PATCH_SIZE = 8, 7
+"""The example that is explained when the page opens, and its squares: without two of them it is read as a 3."""
 
 HEADER = """
-<header><button type="button" id="skip">Skip to the result</button>
-<h1 translate="no">vit_demo</h1><p>See how a Vision Transformer looks at a picture</p>
-<a href="./lessons" target="_blank" rel="noopener">Lessons</a><span class="badge">{device}</span>
+<header><button type="button" id="skip">Skip to the picture</button>
+<h1 translate="no">vit_demo</h1>
+<nav aria-label="Sections"><button type="button" data-section="attention" aria-current="true">Explore</button>
+<button type="button" data-section="compare">Compare</button><button type="button" data-section="build">Build</button>
+<a href="./lessons">Lessons</a></nav>
+<span class="badge">{device}</span>
 <select id="language" aria-label="Language"></select>
 <button type="button" id="theme" aria-label="Switch between light and dark" title="Light or dark"></button></header>
 """
@@ -45,13 +48,13 @@ def build_page() -> gr.Blocks:
     preset = PRESETS[DEFAULT_PRESETS["digits"]]
     with SafeBlocks(title=TITLE, analytics_enabled=False) as page:
         add_endpoints(ENDPOINTS)  # first, so that Gradio adds no suffix to their names
-        example = initial_stage(preset, parse.example_source(f"digit-{OPENING_DIGIT}"))
+        example = initial_stage(preset, parse.example_source(f"digit-{OPENING_DIGIT}"), OPENING_PATCH_SIZE)
         gr.HTML(HEADER.format(device=get_engine().device_name), elem_id="header")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="inputs", min_width=260):
-                inputs(digits_preset=preset.name, opening_digit=OPENING_DIGIT)
+                inputs(digits_preset=preset.name, opening_digit=OPENING_DIGIT, opening_patch_size=OPENING_PATCH_SIZE)
             with gr.Column(elem_id="result", min_width=320):
-                stage(example)
+                stage(example, OPENING_DIGIT)
         gr.HTML(footer(), elem_id="footer")
     return page
 
@@ -62,13 +65,13 @@ def footer() -> str:
     return FOOTER.format(source=SOURCE_LINK.format(escape(source)) if source else "", version=__version__)
 
 
-def initial_stage(preset: Preset, source: Source) -> ResultPayload | EmptyPayload:
+def initial_stage(preset: Preset, source: Source, patch_size: int) -> ResultPayload | EmptyPayload:
     """What the stage shows when the page opens: the result of the example, or why its preset cannot be used."""
     get_engine().warm_up(default_photo_preset())
-    request = parse.ResultRequest(source, preset.name, preset.default_patch_size, "crop")
+    request = parse.ResultRequest(source, preset.name, patch_size, "crop")
 
     def work() -> ResultPayload:
-        return payload(get_engine().explore_source(source, preset, preset.default_patch_size), request)
+        return payload(get_engine().explore_source(source, preset, patch_size), request)
 
     try:
         return get_engine().jobs.run(object(), work, preset.task)  # ZeroGPU emulates the main thread's tensors

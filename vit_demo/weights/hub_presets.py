@@ -126,7 +126,8 @@ HUB_PRESETS: tuple[Preset, ...] = (
             f"timm/flexivit_{size}.1200ep_in1k",
             _vit_config(letter, image_size=240, pos_embed_prefix=False),
             sentence(
-                "One set of weights, trained at all these patch sizes; ImageNet top-1 {0}\u00a0% (published).", accuracy
+                "The same weights were trained with all these patch sizes; ImageNet top-1 {0}\u00a0% (published).",
+                accuracy,
             ),
             patch_sizes=_FLEXIVIT_PATCH_SIZES,
             crop_fraction=0.95,

@@ -37,7 +37,7 @@ def _flexible_digits(name: str, title: str, embed_dim: int) -> Preset:
         mean=(0.1307,),
         std=(0.3081,),
         confidence_threshold=0.8,  # at most 1 % of MNIST's validation digits are below it
-        note="One set of weights, trained at all four patch sizes.",
+        note="The same weights were trained with all four patch sizes.",
     )
 
 

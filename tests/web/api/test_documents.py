@@ -1,12 +1,14 @@
 """The documents that the page links to, as a browser gets them."""
 
+import json
 import re
 from base64 import b64encode
 from hashlib import sha256
+from urllib.parse import quote
 
 import pytest
 
-from vit_demo.web.catalog.method_docs import LANGUAGES, to_html
+from vit_demo.web.catalog.method_docs import LANGUAGES, lesson, to_html
 
 from ..http_requests import request
 
@@ -30,6 +32,25 @@ def test_lessons_are_in_the_language_that_is_asked_for(page, language):
 )
 def test_any_other_language_is_english(page, query):
     assert get(page, f"/lessons{query}") == get(page, "/lessons?language=en")
+
+
+@pytest.mark.parametrize("language", ["", *LANGUAGES, "it", "../api"])
+def test_one_lesson_is_sent_in_the_language_that_is_asked_for(page, language):
+    status, _, reply = request(page, "GET", f"/lessons/6?language={language}")
+    assert status == 200 and json.loads(reply) == lesson(6, language if language in LANGUAGES else "en")
+
+
+@pytest.mark.parametrize("number", ["0", "12", "000000", "999999"])
+def test_a_lesson_that_does_not_exist_gets_a_sentence(page, number):
+    status, headers, reply = request(page, "GET", f"/lessons/{number}")
+    assert status == 404 and headers["content-type"] == "text/plain; charset=utf-8"
+    assert reply.decode() == f"There is no lesson {int(number)}: choose one from 1 to 11."
+
+
+@pytest.mark.parametrize("number", ["-1", "1.0", "1e3", "٣", "6/", "6/7", "6x", "1234567", "9" * 200, "%00", "x/../6"])
+def test_what_is_no_number_of_a_lesson_is_refused(page, number):
+    status, _, reply = request(page, "GET", quote(f"/lessons/{number}", safe="/%"))
+    assert status == 404 and b"Not found." in reply
 
 
 @pytest.mark.parametrize(("path", "title"), [("/api", "API"), ("/faithfulness", "Faithfulness benchmark")])

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from scripts.words import read_language
 from vit_demo.methods import METHODS
 from vit_demo.web.catalog import method_docs
 from vit_demo.web.catalog.method_docs import method_html, sections
@@ -88,49 +87,6 @@ def test_the_rank_of_a_method_is_its_row_of_the_board_and_of_a_network_its_place
         order = sorted(gains, key=gains.get, reverse=True)
         assert all(abs(ranks[network][name] - place) <= 1 for place, name in enumerate(order, 1)), "but for rounding"
     assert ranks.keys() == {"", *networks} and ranks["photos-tiny"] != ranks["digits-small"]
-
-
-@pytest.mark.parametrize("language", method_docs.LANGUAGES)
-def test_lessons_have_eleven_links_to_this_page_and_as_many_folded_answers(language):
-    html = method_docs.lessons_html(language)
-    languages, _, lessons = html.partition("</nav>")
-    links = re.findall(r'href="([^"]*)"', lessons)
-    page = r"\./" if language == "en" else rf"\./\?language={language}"
-    assert len(links) == 11 and all(re.fullmatch(page + "#[a-z_]+=.+", link) for link in links)
-    assert re.findall(r'href="([^"]*)"', languages) == [f"./lessons?language={code}" for code in method_docs.LANGUAGES]
-    assert re.findall(r'lang="(\w+)"[^>]* aria-current=page', languages) == [language]
-    answers = re.findall(r"<td><details><summary>(\w+)</summary>[^<]+</details></td>\s*</tr>", lessons)
-    assert len(answers) == 11 and f"<th><details><summary>{answers[0]}</summary></details></th>" in lessons
-
-
-def lessons_of(language: str) -> list[str]:
-    """What is before the table of lessons, then its rows."""
-    document = method_docs.read_document("lessons.md" if language == "en" else f"lessons.{language}.md")
-    intro, *rows = re.split(r"^\|", document, flags=re.MULTILINE)
-    return [intro, *rows[2:]]
-
-
-def numbers(text: str) -> list[float]:
-    """The numbers of a text, without its addresses, in order of size, as each language puts its words in another."""
-    found = re.findall(r"\d+(?:[.,]\d+)?", re.sub(r"\(http[^)]*\)", "", text))
-    return sorted(float(number.replace(",", ".")) for number in found)
-
-
-@pytest.mark.parametrize("language", sorted(method_docs.LANGUAGES.keys() - {"en"}))
-def test_translated_lessons_have_the_links_numbers_and_labels_of_the_english_ones(language):
-    quoted = re.compile('["„“«]\u00a0?(.*?)\u00a0?["“”»]', re.DOTALL)
-    words = read_language(language)
-    words |= {"Uncertain": words[next(key for key in words if key.startswith("Uncertain: "))]}
-    words |= {"Prediction after each block": words["Prediction after each block (logit lens)"]}
-    for english, translated in zip(lessons_of("en"), lessons_of(language), strict=True):
-        for pattern in (r"\(http[^)]*\)", r"\|"):
-            assert re.findall(pattern, translated) == re.findall(pattern, english), translated
-        assert numbers(translated) == numbers(english), translated
-        labels = [words[" ".join(label.split())] for label in quoted.findall(english)]
-        found = [" ".join(label.split()) for label in quoted.findall(translated)]
-        assert len(found) == len(labels), translated
-        for label, shown in zip(labels, found, strict=True):
-            assert re.match(rf"{re.escape(shown)}($|\W)", label), f"the page says {label}, not {shown}"
 
 
 def test_anchors_of_the_file_are_rows_on_the_page(monkeypatch):

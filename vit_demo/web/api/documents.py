@@ -13,13 +13,22 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from vit_demo.errors import InputError
-from vit_demo.web.catalog.method_docs import BOARD, LANGUAGES, LESSONS, board_html, lessons_html, read_document, to_html
+from vit_demo.web.catalog.method_docs import (
+    BOARD,
+    LANGUAGES,
+    LESSONS,
+    board_html,
+    lesson,
+    lessons_html,
+    read_document,
+    to_html,
+)
 
 PAGE = Path(__file__).with_name("document.html")
 
 
 def routes(blocks: gr.Blocks) -> list[Route]:
-    """The routes of three documents, of the OpenAPI document, and of Gradio's description of the endpoints.
+    """The routes of documents, of one lesson, of the OpenAPI document, and of Gradio's description of the endpoints.
 
     Args:
         blocks: The page. Gradio would keep the description made for the first caller, with the address in it.
@@ -36,13 +45,18 @@ def routes(blocks: gr.Blocks) -> list[Route]:
             return re.sub("|".join(words), lambda match: words[match[0]], text)
 
         async def send(request: Request) -> Response:
-            language = request.query_params.get("language", "en")
             try:
-                return HTMLResponse(page(language if language in languages else "en"))
+                return HTMLResponse(page(_language(request, languages)))
             except InputError as error:
                 return PlainTextResponse(str(error), 404)
 
         return Route(path, send)
+
+    async def send_lesson(request: Request) -> Response:
+        try:
+            return JSONResponse(lesson(request.path_params["number"], _language(request, LANGUAGES)))
+        except InputError as error:
+            return PlainTextResponse(str(error), 404)
 
     async def send_info(request: Request) -> Response:
         return JSONResponse(blocks.get_api_info(all_endpoints="all_endpoints" in request.query_params))
@@ -51,4 +65,11 @@ def routes(blocks: gr.Blocks) -> list[Route]:
     api = document("/api", lambda _: to_html(read_document("api.md")))
     board = document(f"/{BOARD}", lambda _: board_html())
     lessons = document(f"/{LESSONS}", lessons_html, LANGUAGES)
-    return [Route("/openapi.json", RedirectResponse("gradio_api/openapi.json")), api, board, lessons, *infos]
+    one = Route(f"/{LESSONS}/{{number:int}}", send_lesson)
+    return [Route("/openapi.json", RedirectResponse("gradio_api/openapi.json")), api, board, lessons, one, *infos]
+
+
+def _language(request: Request, languages: Collection[str]) -> str:
+    """The language that a request asks for, where there is a document in it."""
+    language = request.query_params.get("language", "en")
+    return language if language in languages else "en"

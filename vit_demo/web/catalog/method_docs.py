@@ -30,6 +30,11 @@ BOARD, LESSONS = "faithfulness", "lessons"
 LANGUAGES = {"en": "English", "es": "Español", "zh": "中文", "de": "Deutsch", "fr": "Français"}
 """The languages of the lessons by their codes, as in the page's menu."""
 
+_LOCAL_PAGE = "http://127.0.0.1:7860/"
+"""The page in the documents' links, which work in a copy of them, too."""
+
+_NEW_TAB = ' target="_blank" rel="noopener"'
+
 BOARD_LINK = "How faithful it is, measured beside the others"
 
 
@@ -79,14 +84,13 @@ def board_ranks() -> dict[str, dict[str, int]]:
 
 
 def lessons_html(language: str = "en") -> str:
-    """The lessons as HTML, with links that open the page of this server, and each answer folded.
+    """The lessons as HTML, with links that open the page of this server in the same tab, and each answer folded.
 
     Args:
         language: A key of ``LANGUAGES``.
     """
-    name = "lessons.md" if language == "en" else f"lessons.{language}.md"
     page = "./" if language == "en" else f"./?language={language}"
-    html = to_html(read_document(name)).replace("http://127.0.0.1:7860/", page)
+    html = to_html(_lessons_document(language)).replace(_LOCAL_PAGE, page).replace(_NEW_TAB, "")
     links = "\n".join(
         f'<a lang="{code}" href="./{LESSONS}?language={code}"{" aria-current=page" * (code == language)}>{title}</a>'
         for code, title in LANGUAGES.items()
@@ -96,6 +100,46 @@ def lessons_html(language: str = "en") -> str:
     answer = "".join(re.findall("<summary>.*</summary>", html))
     folded = rf"<td><details>{answer}\1</details></td>"
     return f"<nav>{links}</nav>\n" + re.sub(r"<td>((?:(?!<td>).)*)</td>(?=\s*</tr>)", folded, html)
+
+
+def lesson(number: int, language: str = "en") -> dict[str, str | int | None]:
+    """One lesson, for the band that its link opens above the page.
+
+    Args:
+        number: From 1.
+        language: A key of ``LANGUAGES``.
+
+    Returns:
+        ``number``, ``count`` of all lessons, ``minutes``, ``task`` and ``answer`` as plain text, ``link``, the fragment
+        of the page's address that opens the lesson, and ``next``, that of the lesson after it, None for the last.
+
+    Raises:
+        InputError: If there is no such lesson.
+    """
+    rows = _lesson_rows(language)
+    if not 1 <= number <= len(rows):
+        raise InputError(f"There is no lesson {number}: choose one from 1 to {len(rows)}.")
+    minutes, task, link, answer = rows[number - 1]
+    return {
+        "number": number,
+        "count": len(rows),
+        "minutes": int(minutes),
+        "task": task,
+        "answer": answer,
+        "link": link,
+        "next": rows[number][2] if number < len(rows) else None,
+    }
+
+
+@cache
+def _lesson_rows(language: str) -> list[tuple[str, ...]]:
+    """Of each lesson, in their order: minutes, task, fragment of the address, answer."""
+    row = rf"^\| \d+ \| (\d+) [^|]+ \| ([^|]+) \| \[[^]]+\]\({_LOCAL_PAGE}(#[^)]+)\) \| ([^|]+) \|$"
+    return re.findall(row, _lessons_document(language), re.MULTILINE)
+
+
+def _lessons_document(language: str) -> str:
+    return read_document("lessons.md" if language == "en" else f"lessons.{language}.md")
 
 
 def method_html(method: str, board: str = "") -> str:

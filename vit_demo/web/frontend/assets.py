@@ -44,7 +44,7 @@ def view_names() -> list[str]:
 def stage_styles(views: Iterable[str]) -> str:
     """The colours of the page, the style of the stage, then that of some views."""
     of_views = (f"stage/views/{name}/view.css" for name in views)
-    shared = ("shared/palette.css", "shared/widgets.css", "stage/stage.css", "stage/controls.css")
+    shared = ("shared/palette.css", "shared/widgets.css", "stage/stage.css", "stage/drawer.css", "stage/lesson.css")
     return read_styles(*shared, *(path for path in of_views if (FOLDER / path).is_file()))
 
 

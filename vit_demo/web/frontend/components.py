@@ -21,13 +21,17 @@ from vit_demo.web.frontend.constants import constants, method_entries
 from vit_demo.web.frontend.modules import load_script
 from vit_demo.web.requests.tour import step_code
 
+FIRST_DIGIT = 7
+"""The example of a link that names none."""
 
-def inputs(*, digits_preset: str, opening_digit: int = 7) -> gr.HTML:
+
+def inputs(*, digits_preset: str, opening_digit: int = 8, opening_patch_size: int = 7) -> gr.HTML:
     """Tabs, drawing pad, photo input, model menu, patch size.
 
     Args:
         digits_preset: The model of the drawing tab when the page opens.
         opening_digit: The example digit on the paper when the page opens.
+        opening_patch_size: Its patch size.
     """
     template = read("inputs/inputs.html")
     for part in ("pad/pad", "inputs/photo", "inputs/model"):
@@ -41,7 +45,8 @@ def inputs(*, digits_preset: str, opening_digit: int = 7) -> gr.HTML:
             "inputs",
             constants=constants(),
             models=menu_entries(),
-            defaults={"digits": digits_preset, "photos": default_photo_preset(), "digit": opening_digit},
+            defaults={"digits": digits_preset, "photos": default_photo_preset(), "digit": FIRST_DIGIT},
+            opening={"picture": {"digit": opening_digit}, "patchSize": opening_patch_size},
             offer=LARGE_PHOTO_PRESET,
             customModels=settings.custom_models_allowed(),
             digits=DIGITS,
@@ -54,11 +59,12 @@ def inputs(*, digits_preset: str, opening_digit: int = 7) -> gr.HTML:
     )
 
 
-def stage(value: Mapping[str, Any] | None = None) -> gr.HTML:
+def stage(value: Mapping[str, Any] | None = None, opening_digit: int | None = None) -> gr.HTML:
     """The picture under its heatmap, the prediction, and every view of it.
 
     Args:
         value: What it shows when the page opens: a `ResultPayload`, an `EmptyPayload` or None.
+        opening_digit: The example digit that this is.
     """
     return gr.HTML(
         value,
@@ -70,6 +76,7 @@ def stage(value: Mapping[str, Any] | None = None) -> gr.HTML:
             constants=constants(),
             registered=method_entries(METHODS.values()),
             viewNames=view_names(),
+            openingDigit=opening_digit,
             stepCode=step_code(),
             startingPoints=starting_points(),
             examples=[{"name": photo.name, "title": photo.title} for photo in EXAMPLE_PHOTOS.values()],

@@ -9,14 +9,14 @@ from vit_demo.render import colours
 from vit_demo.web.catalog.method_docs import board_ranks
 
 COLOURS = {
-    "body_background_fill": ("#f7f7f8", "#0f1013"),
+    "body_background_fill": ("#fbfbfa", "#131418"),
     "body_text_color": ("#17181c", "#eceef2"),
     "body_text_color_subdued": ("#646973", "#9aa0ab"),
-    "block_background_fill": ("#ffffff", "#17181c"),
-    "background_fill_primary": ("#ffffff", "#17181c"),
+    "block_background_fill": ("#fbfbfa", "#131418"),
+    "background_fill_primary": ("#fbfbfa", "#131418"),
     "background_fill_secondary": ("#f1f1f4", "#1f2126"),
     "border_color_primary": ("#e4e5e9", "#2a2c33"),
-    "color_accent": ("#5b4bdb", "#5b4bdb"),
+    "color_accent": ("#5146d8", "#5146d8"),
     "color_accent_soft": ("#eeecfb", "#25223f"),
 }
 """Colours of the page, light and dark, by the names of Gradio's variables."""

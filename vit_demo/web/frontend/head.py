@@ -45,13 +45,13 @@ _HEAD = """
 <meta property="og:image" content="{root}{prefix}/preview.jpg" />
 <meta property="og:image:width" content="1200" />
 <meta property="og:image:height" content="630" />
-<meta property="og:image:alt" content="A drawn 7 under a heatmap, and the prediction beside it" />
+<meta property="og:image:alt" content="A drawn 8 under a heatmap, and the prediction beside it" />
 <meta name="twitter:card" content="summary_large_image" />
 <link rel="icon" type="image/svg+xml" href=".{prefix}/icon.svg" />
 <style>
 /* As in page.css, but from the start, so that nothing moves when Gradio adds that. */
 .gradio-container {{ max-width: none !important; padding: 0 !important; }}
-.gradio-container .main.app {{ max-width: 1440px !important; padding-inline: clamp(12px, 2vw, 24px) !important; }}
+.gradio-container .main.app {{ max-width: 1680px !important; padding-inline: clamp(16px, 2.2vw, 32px) !important; }}
 #columns {{ min-height: 100svh; }} /* the last line of the page waits for what is still being loaded */
 #footer:not(#columns ~ *) {{ visibility: hidden; }}
 </style>

@@ -252,8 +252,8 @@ def _note(result: Exploration) -> str:
     if result.preset.task == "digits":
         return "Low confidence: this may not be a single digit, or not one like those the model was trained on."
     return sentence(
-        "Uncertain: the probability is spread over several of the {0} classes, as for most pictures of none of them; "
-        "the first may still be right.",
+        "Uncertain: none of the {0} classes stands out, as with most pictures of something else. The first may still "
+        "be right.",
         len(result.labels),
     )
 

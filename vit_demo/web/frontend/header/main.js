@@ -1,3 +1,4 @@
+// @ts-check
 // What holds for the whole page: its language, which the menu in the header chooses, and its theme, light or dark.
 //
 // The English words of the page are replaced by those of its language: text and attributes of HTML, of elements that
@@ -18,7 +19,7 @@ const attributes = new WeakMap(); // element -> Map from attribute to {source, s
 function wordsFor(known, present) {
   const source = known?.shown === present ? known.source : present;
   if (!/\p{L}/u.test(source)) return { source, shown: source };
-  const [, before, words, after] = /^(\s*)(.*?)(\s*)$/s.exec(source);
+  const [, before, words, after] = /** @type {any} */ (/^(\s*)(.*?)(\s*)$/s.exec(source));
   const plain = words.replace(/[ \t\n]+/g, " ");
   const shown = translate(plain);
   return { source, shown: shown === plain ? source : before + shown + after };
@@ -62,7 +63,7 @@ const NOT_LOADED = english("The language could not be loaded: check the connecti
 function applyLanguage() {
   const language = currentLanguage();
   if (root.lang !== language) root.lang = language;
-  const menu = document.querySelector("#language");
+  const menu = /** @type {HTMLSelectElement | null} */ (document.querySelector("#language"));
   if (!menu) return;
   if (!menu.options.length) {
     menu.append(
@@ -91,7 +92,8 @@ languageChange.subscribe(root, () => {
   translateTree(root);
   applyLanguage();
 });
-document.addEventListener("change", async ({ target }) => {
+document.addEventListener("change", async (event) => {
+  const target = /** @type {HTMLSelectElement} */ (event.target);
   if (target.id !== "language") return;
   const isLoaded = await chooseLanguage(target.value);
   target.setCustomValidity(isLoaded ? "" : translate(NOT_LOADED));
@@ -104,7 +106,7 @@ const THEME = "vit_demo-theme"; // in the browser's storage
 
 /** The choice of the address (?__theme=), else the visitor's, which this browser keeps; else the system's holds. */
 let chosen = [new URLSearchParams(location.search).get("__theme"), readSetting(THEME)].find((theme) =>
-  ["light", "dark"].includes(theme),
+  ["light", "dark"].includes(theme ?? ""),
 );
 
 const paper = matchMedia("print"); // always light
@@ -124,7 +126,7 @@ paper.addEventListener("change", ({ matches }) => {
   document.body.classList.toggle("dark", wasDark && !matches);
 });
 document.addEventListener("click", ({ target }) => {
-  if (!target.closest?.("#theme")) return;
+  if (!(/** @type {Element} */ (target).closest?.("#theme"))) return;
   chosen = document.body.classList.contains("dark") ? "light" : "dark";
   storeSetting(THEME, chosen);
   applyTheme();

@@ -10,16 +10,16 @@ import { english, languageChange, linkInLanguage } from "../shared/language.js";
 import { encodeLink, FITS, firstState, leftOut } from "../shared/link.js";
 import { menuModels, PUSH, pageState, REPLACE, readSetting, retryResult, TASKS } from "../shared/pageState.js";
 import { sendRequest } from "../shared/requests.js";
+import { createCrop } from "./crop.js";
 import { createMenu, PHOTO_MODEL } from "./modelMenu.js";
-import { createModelView } from "./modelView.js";
 import { acceptGlobalDrop, createPhotoInput, ownPhotos } from "./photoInput.js";
 import { createResults } from "./results.js";
 
-const FIT_NAMES = [english("Centre"), english("Stretch"), english("Keep aspect ratio")];
+const FIT_NAMES = [english("Centre"), english("Stretch"), english("All of it")];
 
 /** Starts the inputs in their element; called by Gradio (see modules.py). */
 export function mount({ element, server, ...given }) {
-  const { defaults, examples, digits, offer, customModels, constants } = given;
+  const { defaults, opening: openingTab, examples, digits, offer, customModels, constants } = given;
   setConstants(constants);
   const find = (selector) => element.querySelector(selector);
   const models = new Map(given.models.map((model) => [model.name, model]));
@@ -28,7 +28,8 @@ export function mount({ element, server, ...given }) {
   page.start = firstState(page); // what a link is about is the same for everyone
   const remembered = models.get(readSetting(PHOTO_MODEL));
   if (remembered?.on_machine) defaults.photos = remembered.name;
-  page.first = firstState(page);
+  const first = firstState(page);
+  page.first = { ...first, digits: { ...first.digits, ...openingTab } };
   menuModels.publish(models);
 
   const drawings = new WeakMap(); // from strokes to their data URL
@@ -55,14 +56,15 @@ export function mount({ element, server, ...given }) {
     onMessage: () => pageState.chooseTask("photos"),
   });
   const ofDigit = { onPicture: (picture) => pageState.chooseTask("digits", { picture }), say: pad.say };
-  createModelView(find("#model-view"));
+  createCrop(find("#panel-photos"));
   createShare(element, pageState, page);
+  createSheet(element, pageState.chooseTask);
   acceptGlobalDrop(element, find(".veil"), (file, target) =>
     find("#pad").contains(target) ? photo.take(file, ofDigit) : photo.take(file),
   );
 
   document.querySelector("#skip")?.addEventListener("click", () => {
-    /** @type {any} */ (document.querySelector("#stage .sections [aria-current=true]"))?.focus();
+    /** @type {any} */ (document.querySelector("#stage .picture"))?.focus();
   });
 
   const opening = syncHistory(element, pageState, page, menu.linked);
@@ -96,6 +98,26 @@ export function mount({ element, server, ...given }) {
     if (isUntouched && models.get(name).on_machine) menu.use(models.get(name), REPLACE);
     menu.show(pageState.get());
   }
+}
+
+/** On a phone the inputs lie at the foot of the screen: a button opens one part, or closes it. */
+function createSheet(element, chooseTask) {
+  const buttons = [...element.querySelectorAll("[data-sheet]")];
+
+  function open(name) {
+    const isOpen = name && name !== element.dataset.sheet;
+    element.dataset.sheet = isOpen ? name : "";
+    element.firstElementChild.dataset.open = !isOpen ? "" : name === "model" ? "model" : "picture";
+    for (const each of buttons) each.setAttribute("aria-expanded", String(isOpen && each.dataset.sheet === name));
+    if (isOpen && name !== "model") chooseTask(name);
+    if (isOpen) scrollTo({ top: 0 });
+  }
+
+  for (const button of buttons) button.addEventListener("click", () => open(button.dataset.sheet));
+  document.addEventListener("pointerdown", ({ target }) => {
+    const isElsewhere = /** @type {Element} */ (target).closest("#result, #header");
+    if (isElsewhere && element.dataset.sheet && !(/** @type {Element} */ (target).closest(".picture"))) open("");
+  });
 }
 
 // The two tabs, with the keys of the ARIA pattern: arrows, Home and End.

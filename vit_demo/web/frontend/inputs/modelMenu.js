@@ -1,9 +1,10 @@
+// @ts-check
 // The model menu, with the jobs that bring a model to the server, and the patch sizes.
 
 import { createRadios, isNew, make, makeOptions, setText } from "../shared/dom.js";
-import { currentLanguage, english, formatDecimals, formatInteger, marked, translate } from "../shared/language.js";
+import { currentLanguage, english, formatDecimals, formatInteger, translate } from "../shared/language.js";
 import { isTrained, sizeOf } from "../shared/link.js";
-import { PUSH, RESTORE, shownResult, storeSetting } from "../shared/pageState.js";
+import { PUSH, RESTORE, storeSetting } from "../shared/pageState.js";
 import { createRequestIds, sendRequest } from "../shared/requests.js";
 import { createWords } from "./words.js";
 
@@ -104,14 +105,10 @@ export function createMenu(element, { pageState, server, models, offer, customMo
     select.value = preset;
     const canAsk = isAsking && state.task === "photos";
     custom.hidden = !canAsk;
-    setText(find(".summary"), canAsk ? CUSTOM_HINT : model.summary);
+    setText(find(".about-own"), canAsk ? CUSTOM_HINT : "");
     words.show(model.takes_words && !canAsk ? (chosen ?? model.words) : null);
     const isMeasured = state.task === "digits" || fit === "crop";
     sizes.set(model, patchSize, isMeasured);
-    const { text = "", accuracy_text: accuracy = "" } = model.sizes.find(({ size }) => size === patchSize) ?? {};
-    const ofShape = () => `${withGrid(text, gridOf(state.photos))} ${translate("The table is about square pictures.")}`;
-    const aboutSize = fit === "keep" ? ofShape() : text;
-    setText(find(".size-text"), isMeasured ? `${aboutSize} ${accuracy}`.trim() : aboutSize);
     showOffer(state.task === "photos" && !canAsk ? model : null);
   }
 
@@ -132,7 +129,6 @@ export function createMenu(element, { pageState, server, models, offer, customMo
     setText(offered, offerText);
   }
 
-  shownResult.subscribe(element, () => show(pageState.get()));
   select.addEventListener("change", () => choose(select.value));
   offered.addEventListener("click", () => choose(offer));
   custom.addEventListener("submit", (event) => {
@@ -164,24 +160,6 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   return { show, use, linked };
 }
 
-/** The grid and the tokens of a photo that keeps its aspect ratio; null until its result is there. */
-function gridOf({ picture, preset, patchSize, fit }) {
-  const { source, rows, columns, numTokens, dropped } = shownResult.latest() ?? {};
-  const isShown =
-    source?.preset === preset && source.patch_size === patchSize && source.fit === fit && isSource(source, picture);
-  return isShown ? { rows, columns, tokens: numTokens + dropped.length } : null;
-}
-
-const isSource = ({ example, upload }, picture) =>
-  Boolean(picture) && (picture.upload ?? picture.example) === (picture.upload ? upload : example);
-
-/** What a patch size means, in which the first sentence is about square pictures, for another grid; for null without it. */
-function withGrid(text, grid) {
-  if (!grid) return text.slice(text.indexOf(". ") + 2);
-  const [rows, columns, tokens] = [grid.rows, grid.columns, grid.tokens].map(marked);
-  return text.replace(/^\S+ × \S+/, `${rows} × ${columns}`).replace(/\*\S+ /, `*${tokens} `);
-}
-
 // Bringing a model to the server: a job with its progress, which stops when nobody requests it any more.
 
 /**
@@ -190,7 +168,7 @@ function withGrid(text, grid) {
  */
 function createModelJob(server, { onChange, onReady }) {
   const ids = createRequestIds();
-  let job = null;
+  let job = /** @type {any} */ (null);
 
   function change(next) {
     job = next;
@@ -200,7 +178,7 @@ function createModelJob(server, { onChange, onReady }) {
   async function start(model) {
     const isCurrent = ids.start();
     change({ model, done: 0, total: 0, error: "" });
-    const onProgress = (_, { done, total }) => change({ ...job, done, total });
+    const onProgress = (_, { done = 0, total = 0 }) => change({ ...job, done, total });
     const reply = await sendRequest(server, { kind: "model", name: model.name }, { isCurrent, onProgress });
     if (!reply || !isCurrent()) return;
     if (reply.error) return change({ ...job, error: reply.error });
@@ -226,18 +204,13 @@ function jobText({ model, done, total, error }) {
   return translate("Downloading {title}: {loaded} of {all} MB, {percentage} %", { title, loaded, all, percentage });
 }
 
-// The choice of a patch size, which shows at once what each size trades: patches, tokens, operations and accuracy.
+// The choice of a patch size, which shows at once what each size trades: squares and accuracy.
 
 const MOST_WITHOUT_SCROLLING = 5;
 
 /** Each row of the choice: its name, and its value for a size (an entry of Python's `describe_patch_size`). */
-const ROWS = [
-  [english("patches"), ({ side }) => formatInteger(side ** 2)],
-  [english("tokens"), ({ tokens }) => formatInteger(tokens)],
-  // The columns are too narrow for a unit.
-  [english("M operations"), ({ operations: n }) => formatDecimals(n / 1e6, n < 1e7 ? 1 : 0, true)],
-];
-const RIGHT = english("% correct");
+const ROWS = [[english("squares"), ({ side }) => formatInteger(side ** 2)]];
+const RIGHT = english("% right");
 
 /** `set(model, value, isMeasured)` shows the sizes of a model in `host`, `isMeasured` whether their accuracies hold. */
 function createPatchSizes(host, onChange) {

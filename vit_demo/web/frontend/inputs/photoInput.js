@@ -1,14 +1,14 @@
+// @ts-check
 // The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
 
 import { constants } from "../shared/constants.js";
 import { documentEvents, make, makeButton, onFile, rove, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
 import { shownResult } from "../shared/pageState.js";
-import { createRequestIds } from "../shared/requests.js";
+import { createRequestIds, sendPhoto } from "../shared/requests.js";
 
 const SLOW_UPLOAD = 300; // milliseconds
 const NO_PICTURE = english("This is not a picture: choose a photo.");
-const NOT_UPLOADED = english("The photo could not be uploaded: check the connection and try again.");
 const NO_WEBCAM = english("The webcam could not be used: allow it in the browser, or choose a photo.");
 
 const creditOf = ({ source, licence }) => `${translate(source)}, ${translate(licence)}`;
@@ -28,8 +28,8 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   const [image, remove, problem] = ["img.preview", ".remove", ".problem"].map(find);
   const webcam = createWebcam(find("video"));
   const uploads = createRequestIds(); // a later picture replaces one that is still being uploaded
-  let chosen = null; // the picture of the state
-  let picture = null; // the same, unless it was refused
+  let chosen = /** @type {any} */ (null); // the picture of the state
+  let picture = /** @type {any} */ (null); // the same, unless it was refused
 
   const say = (sentence) => {
     problem.textContent = sentence;
@@ -48,10 +48,10 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     const isCurrent = uploads.start();
     to.say("");
     const timer = setTimeout(() => isCurrent() && to.say(english("Uploading …")), SLOW_UPLOAD);
-    const sent = await upload(file).catch(() => null);
+    const sent = await sendPhoto(upload, file);
     clearTimeout(timer);
     if (!isCurrent()) return;
-    if (!sent?.path) return choose({ refused: NOT_UPLOADED }, to);
+    if (sent.error) return choose({ refused: sent.error }, to);
     ownPhotos.set(sent.path, URL.createObjectURL(file));
     choose({ upload: sent.path, name: file.name.slice(0, 100) }, to);
   }
@@ -165,7 +165,7 @@ const endTracks = (stream) => {
  */
 export function createWebcam(video) {
   const starts = createRequestIds();
-  let stream = null;
+  let stream = /** @type {any} */ (null);
 
   async function start() {
     stop();
@@ -196,7 +196,7 @@ export function createWebcam(video) {
   async function shoot() {
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
-    canvas.getContext("2d").drawImage(video, 0, 0);
+    canvas.getContext("2d")?.drawImage(video, 0, 0);
     const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.92));
     stop();
     return new File([blob], "webcam.jpg", { type: "image/jpeg" });

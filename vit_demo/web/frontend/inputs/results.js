@@ -10,13 +10,17 @@ const PROMPTS = {
   photos: english("Drop, paste or take a photo to see the model’s prediction."),
 };
 
+const UNREADABLE = english(
+  "This browser hides drawings from web pages: allow this page to read its canvas, or drop a photo of a digit.",
+);
+
 const CACHED = 6; // results for the way back
 const LONGEST_PAUSE = 8000; // milliseconds
 export const LOST = english("The connection to the server was lost. Trying again …");
 
 /**
  * `update(state, how)` requests the result of a state and publishes it, unless a newer state has come meanwhile; `retry()`
- * sends the newest request again. `drawingOf(strokes)` gives a drawing's data URL. `opening` is the state whose result is
+ * sends the newest request again. `drawingOf(strokes)` gives a drawing's data URL, or null where it cannot be read. `opening` is the state whose result is
  * on the stage already.
  */
 export function createResults(server, { drawingOf, opening, firstPause = 1000 }) {
@@ -66,7 +70,9 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     shownKey = key;
     shownPicture = pictureOf(newest.state);
     const onShown = () => isNewest() && publishStatus("done");
-    newResult.publish({ payload, restored: newest.restored, isNewest, onShown });
+    const { task, digits } = newest.state;
+    const digit = task === "digits" ? digits.picture?.digit : undefined;
+    newResult.publish({ payload, digit, restored: newest.restored, isNewest, onShown });
   }
 
   /** The result of the same picture stays, marked as old; for another one the sentence takes its place. */
@@ -88,6 +94,7 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     const refused = refusalOf(state);
     if (refused) return fail("failed", refused, false);
     if (key === shownKey) return show(null);
+    if (source?.drawing === null) return fail("failed", UNREADABLE, false);
     if (!source) return show({ empty: true, message: PROMPTS[state.task] });
     publishStatus("pending");
     if (cache.has(key)) return show(cache.get(key));

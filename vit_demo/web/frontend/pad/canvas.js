@@ -50,15 +50,22 @@ export function createPadCanvas(canvas) {
   return { show, write };
 }
 
-/** Calls `begin(point)`, `extend(points)` and `end()` for one stroke at a time; a second finger is ignored. */
-export function listenToPointer(canvas, { begin, extend, end }) {
-  let active = null;
+/**
+ * Calls `begin(point)`, `extend(points)` and `end()` for one stroke at a time; a second finger makes it a pinch, so that the stroke
+ * is taken back by `cancel()`.
+ */
+export function listenToPointer(canvas, { begin, extend, end, cancel }) {
+  let active = /** @type {any} */ (null);
   const position = (event) => {
     const box = canvas.getBoundingClientRect();
     return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
   };
   canvas.addEventListener("pointerdown", (event) => {
-    if (active !== null || event.button !== 0) return;
+    if (active !== null) {
+      active = null;
+      return cancel();
+    }
+    if (event.button !== 0 || !event.isPrimary) return;
     active = event.pointerId;
     canvas.setPointerCapture(active);
     begin(position(event));

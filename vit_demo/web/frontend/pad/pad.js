@@ -1,11 +1,11 @@
 // @ts-check
 // The pad: one drawing, its history and the tools.
 
-import { make, makeButton, onFile, rove } from "../shared/dom.js";
+import { makeButton, onFile, rove } from "../shared/dom.js";
 import { languageChange, translate } from "../shared/language.js";
 import { modelInput } from "../shared/pageState.js";
 import { createPadCanvas, extendStroke, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
-import { drawStrokes, exampleStrokes, PENS, rounded } from "./strokes.js";
+import { exampleStrokes, PENS, rounded } from "./strokes.js";
 
 /** The name of a picture that is no strokes, but a file of the visitor's or one of the digits for tests. */
 const fileOf = (picture) => picture?.upload ?? picture?.example;
@@ -43,6 +43,7 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
     }
     element.querySelectorAll(".example").forEach((button, digit) => {
       button.setAttribute("aria-label", translate("Example {digit}", { digit }));
+      button.setAttribute("aria-pressed", String(picture?.digit === digit));
     });
     for (const group of [".tools", ".digits"]) rove(find(group));
   }
@@ -94,6 +95,10 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
       extendStroke(live, points);
       paper.show(strokes);
     },
+    cancel() {
+      put(picture);
+      paper.show(strokes);
+    },
     end() {
       if (live) replace({ strokes: strokes.map((stroke) => rounded(stroke, stroke === live ? undefined : 0)) }, false);
     },
@@ -117,19 +122,10 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
   }
 
   for (let digit = 0; digit < 10; digit++) {
-    const small = make("canvas", { width: 96, height: 96 });
-    drawStrokes(small.getContext("2d"), exampleStrokes(digits, digit), small.width);
-    find(".digits").append(makeButton(() => writeExample(digit), { className: "example" }, small));
+    find(".digits").append(makeButton(() => writeExample(digit), { className: "example" }, String(digit)));
   }
 
-  /** Shows the digit that the model saw, which often explains a wrong prediction. */
-  function showModelInput({ digit }) {
-    find(".model-input").hidden = !digit;
-    if (digit) find(".model-input img").src = digit;
-    refresh();
-  }
-  modelInput.subscribe(element, showModelInput);
-  showModelInput(modelInput.latest()); // the stage may have been first
+  modelInput.subscribe(element, refresh);
   languageChange.subscribe(element, refresh);
 
   function show(next) {

@@ -1,3 +1,4 @@
+// @ts-check
 // A drawing is a list of strokes; a stroke is {width, points}, all lengths as fractions of the pad's side.
 // The screen at any density, undo and the picture for the model all use the same list. A stroke as wide as the eraser takes
 // away the ink of those before it.
@@ -49,11 +50,15 @@ export function exampleStrokes(digits, digit) {
 
 const PICTURE_SIDE = 280;
 
-/** What the model gets: black ink on white paper, as a PNG data URL. */
+/** What the model gets: black ink on white paper, as a PNG data URL; null where the browser hides drawings from pages. */
 export function toDataUrl(strokes) {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = PICTURE_SIDE;
-  const context = canvas.getContext("2d", { willReadFrequently: true });
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
+  context.fillStyle = "#000";
+  context.fillRect(0, 0, 1, 1);
+  if (context.getImageData(0, 0, 1, 1).data[0] > 32) return null; // what protects from fingerprinting reads white
+  context.clearRect(0, 0, 1, 1);
   drawStrokes(context, strokes, PICTURE_SIDE, { ink: "#000" });
   context.globalCompositeOperation = "destination-over"; // the paper is below what the eraser left
   context.fillStyle = "#fff";
@@ -85,9 +90,9 @@ export function encodeStrokes(strokes, widths) {
 /** The strokes of a text; null for any other text. */
 export function decodeStrokes(text, widths) {
   if (text.length > MOST_CHARACTERS || !/^[\w-]+$/.test(text)) return null;
-  const bytes = fromText(text);
+  const bytes = fromText(text) ?? new Uint8Array();
   const strokes = [];
-  for (let at = 0; at < (bytes?.length ?? 0); ) {
+  for (let at = 0; at < bytes.length; ) {
     const pen = bytes[at] >> 4;
     const count = ((bytes[at] & 15) << 8) | bytes[at + 1];
     const end = at + 2 + 3 * count;

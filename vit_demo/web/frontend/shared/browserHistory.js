@@ -15,7 +15,7 @@ const SPACES = "https://huggingface.co";
  */
 export function syncHistory(element, pageState, page, linked, browser = window) {
   const { history, location } = browser;
-  let current = null; // the state of this step of the history
+  let current = /** @type {any} */ (null); // the state of this step of the history
   let timer = 0;
 
   function write(state, how) {

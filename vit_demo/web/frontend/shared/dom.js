@@ -66,7 +66,7 @@ export function documentEvents(element) {
 }
 
 /** Shows or hides a thin progress bar; `progress` is 0 to 1, or null where it is not known. */
-export function setProgress(bar, visible, progress = null) {
+export function setProgress(bar, visible, /** @type {number | null} */ progress = null) {
   bar.classList.toggle("on", visible);
   bar.classList.toggle("unknown", progress === null);
   bar.firstElementChild.style.width = `${100 * (progress ?? 1)}%`;

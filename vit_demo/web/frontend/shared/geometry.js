@@ -1,7 +1,12 @@
 // @ts-check
 // Rectangles and patches. A box is {left, top, width, height}; a grid {rows, columns}; a patch its index, row by row.
 
-/** The largest size [width, height] with the proportions of `size` that fits into `space`, in whole units. */
+/**
+ * The largest size [width, height] with the proportions of `size` that fits into `space`, in whole units.
+ *
+ * @param {number[]} size
+ * @param {number[]} space
+ */
 export function fitInside([width, height], [spaceWidth, spaceHeight]) {
   const scale = Math.min(spaceWidth / width, spaceHeight / height);
   return [Math.round(width * scale), Math.round(height * scale)];

@@ -1,3 +1,4 @@
+// @ts-check
 // The language of the page. The English text in the code is the key of a catalogue, ../languages/LANGUAGE.json, which is
 // fetched when its language is chosen; English needs none.
 //
@@ -34,7 +35,7 @@ export const english = (text) => text;
  * which marks the values in them.
  *
  * @param {string} text
- * @param {Record<string, unknown> | null} [values]
+ * @param {any} [values]
  */
 export function translate(text, values = null) {
   if (!values) return ofServer(text) ?? text.split(SENTENCE_END).map(sentenceOfServer).join(" ");
@@ -121,7 +122,7 @@ export function linkInLanguage(address) {
 function preferred() {
   const linked = new URLSearchParams(location.search).get(LINKED);
   const wanted = [linked, readSetting(KEY), ...navigator.languages.map((each) => each.split("-")[0].toLowerCase())];
-  return wanted.find((each) => Object.hasOwn(LANGUAGES, each)) ?? "en";
+  return wanted.find((each) => Object.hasOwn(LANGUAGES, each ?? "")) ?? "en";
 }
 
 const isServed = import.meta.url.startsWith("http"); // not in a notebook, which can fetch nothing
@@ -151,6 +152,7 @@ export const formatSignificant = (value, digits) =>
 /** A whole number in groups of three digits. */
 export const formatInteger = (value) => formatter({}).format(value);
 
+/** @type {[number, string][]} */
 const UNITS = [
   [1e12, "T"],
   [1e9, "G"],
@@ -161,6 +163,6 @@ const UNITS = [
 /** A large count with three significant digits and a unit: 5.72 M. Below 10,000 all digits. */
 export function formatCount(value) {
   if (value < 10_000) return formatInteger(value);
-  const [size, unit] = UNITS.find(([size]) => value >= size * 0.9995);
+  const [size, unit] = UNITS.find(([size]) => value >= size * 0.9995) ?? UNITS[3];
   return `${formatSignificant(value / size, 3)}\u00a0${unit}`;
 }

@@ -120,7 +120,7 @@ export function decodeLink(fragment, page) {
   const wanted = fields.get("model") ?? state[task].preset;
   const known = page.models.get(wanted);
   /** @type {{name: string, patchSize: number | null} | null} */
-  let model = null;
+  let model = /** @type {any} */ (null);
   if (known?.task === task && known.on_machine) Object.assign(tab, { preset: wanted, patchSize: sizeOf(known, size) });
   else if (known ? known.task === task : isOwnModel(task, wanted, page)) {
     model = { name: wanted, patchSize: size };
@@ -179,8 +179,10 @@ const NETWORK_FIELDS = {
  * @type {any[][]}
  */
 const FIELDS = [
+  ["lesson", "", "lesson", null, anyNumber],
   ["section", "", "section", "attention", name],
   ["method", "", "method", "attention", name],
+  ["picture_alone", "", "plain", false, flag("yes")],
   ["block", "", "block", null, block],
   ["head", "", "head", -1, block],
   ["direction", "", "direction", "from", oneOf("from", "to")],
@@ -190,6 +192,7 @@ const FIELDS = [
   ["removed", "", "dropped", null, { write: encodePatches, read: decodePatches }],
   ["opacity", "", "opacity", 0.8, percent],
   ["smooth", "", "smooth", false, flag("yes")],
+  ["scale", "", "scale", "shared", oneOf("shared", "own")],
   ["features", "features", "mode", "similarity", oneOf(...FEATURE_MODES)],
   ["features_block", "features", "block", null, block],
   ["segments", "features", "k", 5, number(2, 12)],

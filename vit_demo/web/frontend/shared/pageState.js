@@ -7,8 +7,10 @@
  * @typedef {{picture: number, patch: number}} Place Picture 1 is the second.
  * @typedef {{preset: string, patchSize: number, method: string, label: number | null}} Column
  * @typedef {object} View
+ * @property {number | null} lesson whose task is shown above the stage
  * @property {string} section
  * @property {string} method
+ * @property {boolean} plain whether the picture is shown without a map
  * @property {number | null} block
  * @property {number} head -1 for the mean of all
  * @property {string} direction "from" or "to"
@@ -18,6 +20,7 @@
  * @property {number[] | null} dropped patches in their order, or null for none
  * @property {number} opacity
  * @property {boolean} smooth whether neighbouring patches blend
+ * @property {string} scale "shared" by the maps of a picture, or a map's "own"
  * @property {{mode: string, block: number | null, k: number, background: boolean, opacity: number, pinned: Place | null, second: {example?: string, own?: string} | null}} features
  *   `second` is an example, or one of the visitor's own, which no link holds.
  * @property {{step: number, patch: number | null, block: number | null, head: number, filter: number | null, fromClassToken: boolean}} tour
@@ -129,9 +132,6 @@ export const shownResult = createChannel();
 
 /** What the model saw of the result on the stage: {digit, photo}, each null where there is none. */
 export const modelInput = createChannel({ digit: null, photo: null });
-
-/** Patches that are clicked outside of the stage. */
-export const clickedPatch = createChannel();
 
 /** The models of the menu by name, entries of Python's `model_entry`; one that is downloaded is added. */
 export const menuModels = createChannel(new Map());

@@ -17,6 +17,18 @@ export function connect(address) {
   return { request: (fields) => post("request", JSON.stringify(fields), json), upload: (file) => post("photo", file) };
 }
 
+const NOT_UPLOADED = english("The photo could not be uploaded: check the connection and try again.");
+
+/**
+ * Uploads a photo: resolves to {path}, or to {error} with the server's own sentence if it gave one.
+ *
+ * @returns {Promise<{path?: string, error?: string}>}
+ */
+export async function sendPhoto(/** @type {import("../types").Server["upload"]} */ upload, /** @type {File} */ file) {
+  const sent = await upload(file).catch(() => null);
+  return sent?.path ? sent : { error: sent?.error ?? NOT_UPLOADED };
+}
+
 /** Numbers requests: `start()` returns a function that is true until the next `start()`. */
 export function createRequestIds() {
   let latest = 0;

@@ -1,3 +1,4 @@
+// @ts-check
 // Work on a result that a visitor starts and may cancel; what it found is kept as long as the result.
 
 /**

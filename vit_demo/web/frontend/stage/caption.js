@@ -1,65 +1,46 @@
-// The caption of the picture: what is shown, the value under the pointer, and the way back to the default query.
+// @ts-check
+// The words beside the picture: what its colours are, the value under the pointer, and the colour scale; and the headline.
 
-import { fillSelect, setText } from "../shared/dom.js";
+import { make, setText } from "../shared/dom.js";
+import { createTooltip, setExplainedText } from "../shared/glossary/glossary.js";
 import { english, translate } from "../shared/language.js";
-import { againstOf, defaultQueryName, percent, placeOf, probabilityOf, queryName, targetOf } from "./format.js";
+import { defaultQueryName, percent, placeOf, probabilityOf, queryName } from "./format.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 
-/**
- * `update(drawing, entry)` describes a drawn frame (see stage.js); `entry` is that of a map which the server computes.
- * `onChange(part)` gets the choices that change.
- */
-export function createCaption(element, onChange) {
+/** `update(drawing, entry)` describes a drawn frame (see stage.js); `entry` is that of a map which the server computes. */
+export function createCaption(element) {
   const find = (selector) => element.querySelector(selector);
-  const [subject, value, back, picture, outdated, news] = [
+  const [sentence, subject, value, picture, outdated, spoken] = [
+    ".sentence",
     ".subject",
     ".value",
-    ".back",
     ".picture",
     ".outdated",
-    ".news",
+    ".spoken",
   ].map(find);
-  const against = find(".against");
-  against.addEventListener("change", () => onChange({ against: JSON.parse(against.value) }));
-  const legend = createLegend(find(".scale"));
-
+  const legend = createLegend(find(".scale"), find(".legend"));
+  const tooltip = createTooltip(element);
   let isAnnounced = false; // whether the next frame is read out
   let status = ""; // of a map that is being computed, as it was read out
 
   function update(drawing, entry, error) {
-    const { result, method, view, choices, chosenMethod } = drawing;
-    const subjectText = method.subject(result, view);
-    setText(subject, subjectText);
-    const words = error || valueText(drawing, entry);
-    setText(value, words);
-    announce(drawing, entry, subjectText, words);
-    const isOld = Boolean(entry && !entry.value && drawing.map);
+    const { result, method, choices, tokens } = drawing;
+    const isOld = Boolean(!tokens && entry && !entry.value && drawing.map);
     find(".view").classList.toggle("old", isOld);
     if (isOld) setText(outdated, translate("Still shown: *{method}*", { method: translate(method.label) }));
+    const words = tokens ?? (choices.plain ? wordsOfPicture(drawing) : wordsOfMap(drawing, entry));
+    setExplainedText(sentence, words.sentence, tooltip);
+    setText(subject, words.subject);
+    const reading = error || words.reading;
+    setText(value, reading);
+    announce(drawing, entry, words.subject, reading);
     legend.update(drawing);
-    setText(back, result.hasClassToken ? english("← class token") : english("← all tokens"));
-    back.setAttribute(
-      "aria-label",
-      result.hasClassToken ? english("Back to class token") : english("Back to all tokens"),
-    );
-    back.classList.toggle("invisible", choices.pinned === null || !chosenMethod.uses.includes("patch"));
-    offerOthers(drawing);
-    const about = choices.hovered === null && words ? `${subjectText}. ${words}` : subjectText;
-    const spoken = translate("The picture under its heatmap: {subject}. Arrow keys choose a patch, Escape leaves it.", {
+    const about = choices.hovered === null && reading ? `${words.subject}. ${reading}` : words.subject;
+    const label = translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
       subject: about.replaceAll("*", ""),
     });
-    picture.setAttribute("aria-label", spoken);
-  }
-
-  /** Offers the other classes, most likely first, to compare the class of the heatmap with. */
-  function offerOthers({ result, choices, chosenMethod }) {
-    against.hidden = !chosenMethod.comparesClasses || result.predictions.length < 2;
-    if (against.hidden) return;
-    const target = targetOf(result, choices.label);
-    const others = result.predictions
-      .filter((one) => one !== target)
-      .map(({ index, label }) => [index, translate("rather than {label}", { label })]);
-    fillSelect(against, [[null, translate("rather than …")], ...others], againstOf(result, choices)?.index ?? null);
+    picture.setAttribute("aria-label", label);
+    setHeadline(find(".headline"), result, drawing.whole);
   }
 
   /** Reads out what the arrow keys point at, and what becomes of a map that takes long. */
@@ -70,14 +51,25 @@ export function createCaption(element, onChange) {
     if (next !== status) announceText(next || subjectText);
     else if (isAnnounced) {
       const place = choices.hovered === null ? subjectText : queryName(result, choices.hovered);
-      announceText(`${place}: ${words}.`);
+      announceText(`${place}: ${translate(words)}.`);
     }
     status = next;
     const isLoading = method.uses.includes("patch") && !view.isComplete && !trace?.error;
     isAnnounced = isAnnounced && isLoading; // what is loading is read out again once it is there
   }
 
-  const announceText = (text) => setText(news, text.replaceAll("*", ""));
+  const announceText = (text) => setText(spoken, text.replaceAll("*", ""));
+
+  function wordsOfMap(drawing, entry) {
+    const { result, method, map, choices, chosenMethod, pinnedView } = drawing;
+    const faint = map && isFaint(map, method.style(result));
+    const remark = faint ? ` *${translate("Nothing stands out.")}* ${translate(method.faintReason)}` : "";
+    return {
+      sentence: (isFirstMap(drawing) ? firstSentence(result) : chosenMethod.sentence(result, pinnedView)) + remark,
+      subject: method.subject(result, drawing.view),
+      reading: choices.section === "features" ? "" : valueText(drawing, entry),
+    };
+  }
 
   function valueText({ result, method, view, map, trace, choices, chosenMethod }, entry) {
     if (entry?.error) return entry.error;
@@ -93,15 +85,15 @@ export function createCaption(element, onChange) {
       return `${state} ${translate("Shown: {query}.", { query: defaultQueryName(result, view.block) })}`;
     }
     if (choices.hovered === null || choices.hovered === view.query) return summary(method, map, result, view);
-    if (result.tokenOf[choices.hovered] < 0) return english("this patch is removed");
-    return method.reading(result, view, choices.hovered, map[choices.hovered]);
+    const place = placeOf(result, choices.hovered);
+    if (result.tokenOf[choices.hovered] < 0) return `${place}: ${translate("rubbed out")}`;
+    return `${place}: ${method.reading(result, view, choices.hovered, map[choices.hovered])}`;
   }
 
   function clear() {
-    for (const node of [subject, value]) setText(node, "");
+    for (const node of [sentence, subject, value]) setText(node, "");
+    setHeadline(find(".headline"), null);
     legend.clear();
-    against.hidden = true;
-    back.classList.add("invisible");
   }
 
   /** Reads out the next frame: the patch and its value. */
@@ -112,14 +104,129 @@ export function createCaption(element, onChange) {
   return { update, clear, announceNext };
 }
 
+/** Whether the map is the one that the page opens with: what the head's token looks at in the last block. */
+const isFirstMap = ({
+  result: { numBlocks, hasClassToken, pool },
+  choices: { method },
+  pinnedView: { block, head, query, direction },
+}) =>
+  method === "attention" &&
+  block === numBlocks - 1 &&
+  head < 0 &&
+  query === null &&
+  direction === "from" &&
+  hasClassToken &&
+  pool.startsWith("cls");
+
+const firstSentence = ({ predictions }) =>
+  predictions.length
+    ? english(
+        "Colour is where the network *looks* last before it answers. Whether it *needs* a square, you find out by rubbing it out.",
+      )
+    : english("Colour is where the network *looks* last. Whether it *needs* a square, you find out by rubbing it out.");
+
+/** What the picture is that the network gets. */
+function wordsOfPicture({ result, choices }) {
+  const { rows, columns, numPatches, dropped, source, predictions } = result;
+  const side = source.patch_size;
+  const values = { width: columns * side, height: rows * side, count: numPatches - dropped.length, side };
+  const hovered = choices.hovered === null ? "" : placeOf(result, choices.hovered);
+  return {
+    sentence: predictions.length
+      ? translate(
+          "This is all that the network gets: {width} × {height} pixels, in *{count} squares* of {side} × {side} pixels.",
+          values,
+        )
+      : translate(
+          "This is what the network gets: {width} × {height} pixels, in *{count} squares* of {side} × {side} pixels.",
+          values,
+        ),
+    subject: english("The picture alone"),
+    reading: hovered,
+  };
+}
+
+/** The story of this picture in one line. */
+export function setHeadline(node, result, whole = result) {
+  if (!result) return setText(node, english("Draw a digit or choose a photo, and see how the network reads it."));
+  const [first] = result.predictions;
+  const removed = result.dropped.length;
+  const values = {
+    digit: result.exampleDigit,
+    squares: result.numPatches,
+    times: result.numBlocks,
+    label: first?.label ?? "",
+    probability: first ? probabilityOf(first) : "",
+    removed,
+  };
+  const [begin, end] = storyOf(result, whole, values);
+  return setText(node, `${begin} ${end}`.trim());
+}
+
+function storyOf(result, whole, values) {
+  const [first] = result.predictions;
+  if (values.removed > 0) {
+    if (!first)
+      return [
+        translate(
+          "The network reads the photo without 1 square.|The network reads the photo without {count} squares.",
+          { count: values.removed },
+        ),
+        "",
+      ];
+    const isSame = !whole.dropped.length && first.index === whole.predictions[0].index;
+    const counted = { ...values, count: values.removed };
+    return isSame
+      ? [
+          translate(
+            "Without 1 square it still says *{label}*: {probability}.|Without {count} squares it still says *{label}*: {probability}.",
+            counted,
+          ),
+          "",
+        ]
+      : [
+          translate(
+            "Without 1 square it says *{label}*: {probability}.|Without {count} squares it says *{label}*: {probability}.",
+            counted,
+          ),
+          "",
+        ];
+  }
+  const begin = !result.pixelated
+    ? translate(
+        "The network cuts the photo into {squares} squares, lets them look at each other {times} times,",
+        values,
+      )
+    : values.digit === undefined
+      ? translate(
+          "The network cuts your drawing into {squares} squares, lets them look at each other {times} times,",
+          values,
+        )
+      : translate(
+          "The network cuts your {digit} into {squares} squares, lets them look at each other {times} times,",
+          values,
+        );
+  if (!first) return [begin, translate("and has a list of numbers for each.")];
+  return [
+    begin,
+    isUnsure(result)
+      ? translate("and guesses *{label}*: {probability}.", values)
+      : translate("and says *{label}*.", values),
+  ];
+}
+
+/** Whether the server's note says that the prediction is uncertain. */
+const isUnsure = ({ note, source, predictions: [{ scores }] }) =>
+  Boolean(note) && scores === "softmax" && !source.words;
+
 /** Where the map is strong; if no value reaches the floor of its unit, that nothing stands out. */
 function summary(method, map, result, view) {
   const style = method.style(result);
   const values = { peak: method.written(peakOf(map)), floor: method.written(style.floor) };
   if (!isFaint(map, style)) return placesText(method, map, result) + restText(method, map, result, view);
   return method.isShare
-    ? translate("nothing stands out: no patch gets more than an even share ({floor})", values)
-    : translate("nothing stands out: the strongest patch has {peak}, below {floor}", values);
+    ? translate("Nothing stands out: no square gets more than an even share ({floor})", values)
+    : translate("Nothing stands out: the strongest square has {peak}, below {floor}", values);
 }
 
 const LARGE = 0.05; // a part of the whole
@@ -131,10 +238,7 @@ const LARGE = 0.05; // a part of the whole
 function restText(method, map, result, view) {
   const { isShare, written } = method;
   const { numTokens, numPatches, dropped, hasClassToken } = result;
-  if (view.query !== null) {
-    const value = written(method.map(result, { ...view, query: null })[view.query]);
-    return ` · ${translate("in the map of the {query}: *{value}* here", { query: defaultQueryName(result, view.block), value })}`;
-  }
+  if (view.query !== null) return "";
   const numPrefix = numTokens - numPatches + dropped.length;
   if (!isShare || view.direction === "to" || !numPrefix) return "";
   const rest = 1 - map.reduce((sum, value) => sum + value, 0);
@@ -144,84 +248,61 @@ function restText(method, map, result, view) {
   return ` · ${numPrefix > 1 ? translate("on the class token and the registers: {rest}", values) : translate("on the class token itself: {rest}", values)}`;
 }
 
-/** The colour scale as it is painted in the picture, with the values at its ends. */
-function createLegend(element) {
-  const [low, bar, high] = element.children;
-  let painted = "";
+/** Where a map is strongest. */
+function placesText({ format }, map, result) {
+  const at = map.reduce((best, value, i) => (value > map[best] ? i : best), 0);
+  const against = map.reduce((best, value, i) => (value < map[best] ? i : best), 0);
+  const named = (patch) => ({ place: placeOf(result, patch), value: format(map[patch]) });
+  const words =
+    map[at] > 0 ? translate("Strongest: {place}, {value}", named(at)) : translate("No square speaks for the class");
+  const isSigned = map[against] < 0 && -map[against] > SUBSTANTIAL * map[at];
+  return isSigned ? `${words} · ${translate("against it: {place}, {value}", named(against))}` : words;
+}
 
-  function update({ result, method, map, choices: { opacity } }) {
-    if (!map) return clear();
-    const style = method.style(result);
-    const end = scaleEnd(map, style);
-    setText(high, style.signed ? translate("for {value}", { value: method.written(end) }) : method.written(end));
-    setText(low, style.signed ? translate("against {value}", { value: method.written(-end) }) : "0");
-    bar.classList.toggle("signed", style.signed);
-    const key = `${opacity} ${style.signed} ${result.pixelated}`;
-    if (key !== painted) bar.style.background = heatGradient(opacity, { ...style, paper: result.pixelated });
-    painted = key;
+const SUBSTANTIAL = 1 / 3; // of the strongest value for the class
+
+/** The colour scale as it is painted in the picture, with the values at its ends, or the chips of what the tokens show. */
+function createLegend(element, chips) {
+  const [low, bar, high] = element.children;
+
+  function update({ result, method, map, style, tokens, choices: { opacity, plain } }) {
+    const scale = tokens ? tokens.legend.scale : !plain && map;
+    element.classList.toggle("empty", !scale);
+    chips.replaceChildren(...(tokens?.legend.chips ?? []).map(chip));
+    if (!scale) return;
+    const paper = result.pixelated;
+    if (tokens) {
+      setText(low, scale[0]);
+      setText(high, scale[1]);
+      bar.style.background = heatGradient(tokens.opacity, { paper });
+    } else {
+      const end = scaleEnd(map, style);
+      const isBeyond = style.end && peakOf(map) > style.end * 1.001;
+      const written = isBeyond ? translate("{value} and more", { value: method.written(end) }) : method.written(end);
+      setText(high, style.signed ? translate("for {value}", { value: written }) : written);
+      setText(low, style.signed ? translate("against {value}", { value: method.written(-end) }) : "0");
+      bar.style.background = heatGradient(opacity, { ...style, paper });
+    }
+    bar.classList.toggle("signed", !tokens && style.signed);
+    element.title = !tokens && style.end ? translate("One scale for all maps of this picture") : "";
   }
 
   function clear() {
-    for (const node of [low, high]) setText(node, "");
+    element.classList.add("empty");
+    chips.replaceChildren();
   }
 
   return { update, clear };
 }
 
-/** The prediction in one line, for a phone, where its card is far below the picture. */
-export function setHeadline(node, result) {
-  const [first] = result?.predictions ?? [];
-  const values = first && { label: first.label, probability: probabilityOf(first) };
-  setText(node, first ? translate("Prediction: *{label}* · {probability}", values) : "");
-}
-
-// Where a map is strong: its strongest patch with its value, and how concentrated the rest is, from its values alone.
-
-const MOST = 0.5; // of a sum is most of it
-const FEW = 1 / 4; // of the patches are few: a map that needs more of them for most of its sum is spread
-const LITTLE = 0.1; // of a sum is little of it
-const SUBSTANTIAL = 1 / 3; // of what speaks for the class is what speaks against it
-
-/**
- * The `strongest` patch, -1 if no value is above 0; and how many patches hold half of the sum of the others, 0 if they have
- * none. Values below 0 do not count.
- *
- * @param {ArrayLike<number>} map one value for each patch
- */
-export function concentration(map) {
-  const order = Array.from(map, (value, patch) => ({ value, patch }));
-  const [first, ...others] = order.filter(({ value }) => value > 0).sort((one, other) => other.value - one.value);
-  let left = MOST * (1 - 1e-6) * others.reduce((sum, { value }) => sum + value, 0); // float32 rounds
-  const last = others.findIndex(({ value }) => {
-    left -= value;
-    return left <= 0;
-  });
-  return { strongest: first?.patch ?? -1, numOfRest: last + 1 };
-}
-
-/** How concentrated the rest is: nothing, few patches, or many. */
-const REST = {
-  none: english("Strongest: {place}, {value}; nothing anywhere else"),
-  little: english("Strongest: {place}, {value}; little anywhere else"),
-  few: english(
-    "Strongest: {place}, {value}; one of the other {others} patches holds half of the rest|Strongest: {place}, {value}; {count} of the other {others} patches hold half of the rest",
-  ),
-  spread: english("Strongest: {place}, {value}; the rest is spread over the whole picture"),
-};
-
-/** The sentence about a map of a method, without its full stop. */
-export function placesText({ format }, map, result) {
-  const all = result.numPatches - result.dropped.length;
-  const { strongest, numOfRest: count } = concentration(map);
-  const sumOf = (sign) => map.reduce((sum, value) => sum + Math.max(0, sign * value), 0);
-  const isAlone = sumOf(1) - map[strongest] < LITTLE * sumOf(1);
-  const kind = count === 0 ? "none" : isAlone ? "little" : count > FEW * all ? "spread" : "few";
-  const named = (patch) => ({ place: placeOf(result, patch), value: format(map[patch]) });
-  const words =
-    strongest < 0
-      ? translate("No patch speaks for the class")
-      : translate(REST[kind], { ...named(strongest), count, others: all - 1 });
-  if (!sumOf(-1) || sumOf(-1) <= SUBSTANTIAL * sumOf(1)) return words;
-  const against = concentration(map.map((value) => -value)).strongest;
-  return words + translate("; strongest against it: {place}, {value}", named(against));
+function chip({ colour, name, number }) {
+  const dot = make("i");
+  dot.style.background = `rgb(${colour.join(" ")})`;
+  return make(
+    "span",
+    { className: "chip", translate: false, title: name },
+    dot,
+    make("span", {}, name),
+    make("small", {}, number),
+  );
 }

@@ -9,9 +9,7 @@ import { hasMap } from "./result.js";
 /** What no link holds. */
 export const firstPointing = () => ({
   hovered: null, // a patch
-  dropping: false, // whether a click drops a patch
-  // Whether the map is about the patch under the pointer; else pointing reads the map. A finger must scroll, too.
-  follows: globalThis.matchMedia?.("(hover: hover)").matches ?? true,
+  dropping: true, // whether a click rubs a patch out; else the map is about the patch under the pointer
 });
 
 /** What the choices are valid for before the first result. */
@@ -19,7 +17,7 @@ export const FIRST_GUESS = { numBlocks: 1, numHeads: 4, numPatches: 0, predictio
 
 /** Whether a choice is a step of the browser's history; sliders, numbers and the pointer change the step they are in. */
 export function isStep(part, { features, tour, network }) {
-  if (["section", "method", "head", "direction", "label", "against", "compare"].some((name) => name in part))
+  if (["section", "method", "plain", "head", "direction", "label", "against", "compare"].some((name) => name in part))
     return true;
   const differs = (name, next, before) => next && next[name] !== before?.[name];
   const ofFeatures = ["mode", "second"].some((name) => differs(name, part.features, features));
@@ -68,8 +66,8 @@ export function validFor(result, choices, methods, sections) {
 
 /** What a method can show of the choices now: until a block's trace is here, its class token. */
 export function viewOf(result, { comparesClasses, uses }, choices) {
-  const { block, head, direction, dropping, follows, pinned, hovered, label } = choices;
-  const patch = dropping || !uses.includes("patch") ? null : (pinned ?? (follows ? hovered : null));
+  const { block, head, direction, dropping, pinned, hovered, label } = choices;
+  const patch = uses.includes("patch") ? (pinned ?? (dropping ? null : hovered)) : null;
   const query = patch === null || result.tokenOf[patch] < 0 ? null : patch; // a dropped patch has no attention
   const view = { block, head, direction, query, label, against: comparesClasses ? choices.against : null };
   const isComplete = hasMap(result, view) || result.traces.has(block);

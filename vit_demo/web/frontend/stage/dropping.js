@@ -2,12 +2,9 @@
 // Dropped patches: the visitor takes patches out of the sequence, and the model runs on the tokens that are left. They are
 // hatched in every picture.
 
-import { patchBox } from "../shared/geometry.js";
 import { english } from "../shared/language.js";
 import { createRequestIds } from "../shared/requests.js";
 import { openResult } from "./result.js";
-
-const HATCH = 7; // CSS pixels between two lines
 
 /**
  * `chosen()` are the dropped patches of the page's view, or null; `keptClass()` is {label} of the class that stays explained,
@@ -102,25 +99,3 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
 }
 
 const isSame = (patches, others) => String(patches) === String(others);
-
-/** Dropped patches: grey, hatched, nothing of the picture left. */
-export function hatchPatches(context, box, result, dropped) {
-  context.save();
-  context.beginPath();
-  for (const patch of dropped) {
-    const { left, top, width, height } = patchBox(patch, box, result);
-    context.rect(left, top, width, height);
-  }
-  context.fillStyle = "#6f727a";
-  context.fill();
-  context.clip();
-  context.beginPath();
-  for (let x = -box.height; x < box.width; x += HATCH) {
-    context.moveTo(x, 0);
-    context.lineTo(x + box.height, box.height);
-  }
-  context.strokeStyle = "#8d9099";
-  context.lineWidth = HATCH / 4;
-  context.stroke();
-  context.restore();
-}

@@ -79,7 +79,7 @@ export function placeOf(grid, patch) {
 }
 
 export const queryName = (result, query, block) =>
-  query === null ? defaultQueryName(result, block) : translate("patch {place}", { place: placeOf(result, query) });
+  query === null ? defaultQueryName(result, block) : translate("square in {place}", { place: placeOf(result, query) });
 
 export const blockName = ({ numBlocks }, block) =>
   translate("block {block} of {blocks}", { block: block + 1, blocks: numBlocks });
@@ -93,7 +93,7 @@ export const headName = ({ numHeads }, head) =>
 export const targetOf = ({ predictions }, label) => predictions.find(({ index }) => index === label) ?? predictions[0];
 
 /** The other class that it is compared with, if one is chosen. */
-export function againstOf(result, { label, against }) {
+export function againstOf(result, { label, against = undefined }) {
   const other = result.predictions.find(({ index }) => index === against);
   return other === targetOf(result, label) ? undefined : other;
 }
@@ -123,36 +123,20 @@ export function attentionSentence(result, { block, head, direction, query }) {
   }
   if (query === null && !result.hasClassToken) {
     return translate(
-      "How much attention each patch gets in {where}, averaged over *all tokens*: this model has no class token. A token divides its attention among all tokens, itself included: 100 %.",
+      "How much attention each square gets in {where}, averaged over *all tokens*: this model has no class token.",
       { where },
     );
   }
-  const values = { where, place: query === null ? "" : placeOf(result, query) };
-  if (direction === "to") {
-    return query === null
-      ? translate(
-          "What attends to the *class token* in {where}. The more a patch is coloured, the more of its own attention goes there.",
-          values,
-        )
-      : translate(
-          "What attends to the *patch at {place}* in {where}. The more a patch is coloured, the more of its own attention goes there.",
-          values,
-        );
-  }
-  if (query === null) {
-    const sentence = translate(
-      "What the *class token* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %.",
-      values,
-    );
-    const isRead = result.pool.startsWith("cls") && result.predictions.length;
-    return isRead
-      ? `${sentence} ${translate("After the last block, the prediction is read from the class token.")}`
-      : sentence;
-  }
-  return translate(
-    "What the *patch at {place}* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %.",
-    values,
-  );
+  const values = { where, token: queryName(result, query, block) };
+  return direction === "to"
+    ? translate(
+        "What attends to the *{token}* in {where}: the deeper a square’s colour, the more of its own attention.",
+        values,
+      )
+    : translate(
+        "What the *{token}* attends to in {where}. With those of tokens that are no square, all shares add up to 100\u00a0%.",
+        values,
+      );
 }
 
 /** What its value at a patch means. */
@@ -161,10 +145,10 @@ export function attentionReading(_result, view, patch, value) {
   const isItself = view.query === patch;
   if (view.direction === "from") {
     return isItself
-      ? translate("attends to itself with *{share}*", values)
-      : translate("attends to this patch with *{share}*", values);
+      ? translate("keeps *{share}* for itself", values)
+      : translate("gets *{share}* of the attention", values);
   }
   return isItself
-    ? translate("is attended to by itself with *{share}*", values)
-    : translate("is attended to by this patch with *{share}*", values);
+    ? translate("keeps *{share}* for itself", values)
+    : translate("gives *{share}* of its attention", values);
 }

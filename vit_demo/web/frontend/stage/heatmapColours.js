@@ -1,7 +1,8 @@
+// @ts-check
 // A map as colours. Over a photo stronger is brighter; a drawing is ink on light paper, and stronger is deeper.
 //
-// A style is {signed, floor}: whether values below 0 have a colour of their own, and the least end of the scale, so that
-// a map without a meaningful value is faint. A grid is {rows, columns, pixelated}, pixelated for a drawing.
+// A style is {signed, floor, end}: whether values below 0 have a colour of their own, the least end of the scale, so that a map
+// without a meaningful value is faint, and the end of a scale that several maps share. A grid is {rows, columns, pixelated}, pixelated for a drawing.
 
 import { constants } from "../shared/constants.js";
 import { make } from "../shared/dom.js";
@@ -30,7 +31,7 @@ export const strongest = (values) =>
   values.reduce((best, value, i) => (Math.abs(value) > Math.abs(values[best]) ? i : best), 0);
 
 /** The value at the strong end of a map's scale. */
-export const scaleEnd = (map, { floor = 0 } = {}) => Math.max(peakOf(map), floor, 1e-12);
+export const scaleEnd = (map, { floor = 0, end = 0 } = {}) => end || Math.max(peakOf(map), floor, 1e-12);
 
 /** Whether a map has no value that matters, so that it is faint. */
 export const isFaint = (map, { floor = 0 } = {}) => peakOf(map) < floor;

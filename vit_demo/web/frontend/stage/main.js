@@ -1,52 +1,49 @@
+// @ts-check
 // Starts a stage: its parts, the cards of its views, and the results that it is given.
 
 import { setConstants } from "../shared/constants.js";
-import { make, setProgress, setText } from "../shared/dom.js";
+import { documentEvents, make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
 import { FIRST_VIEW } from "../shared/link.js";
-import {
-  clickedPatch,
-  isAwaited,
-  newResult,
-  pageState,
-  REPLACE,
-  resultStatus,
-  shownResult,
-} from "../shared/pageState.js";
+import { isAwaited, newResult, pageState, REPLACE, resultStatus, shownResult } from "../shared/pageState.js";
 import { createReplyCache, createRequestIds, pause, SETTLE, sendRequest } from "../shared/requests.js";
-import { createCaption, setHeadline } from "./caption.js";
+import { createCaption } from "./caption.js";
+import { createChallenge } from "./challenge.js";
 import { changesWith } from "./choices.js";
-import { createControls } from "./controls.js";
+import { createDrawer } from "./drawer.js";
 import { createDropping } from "./dropping.js";
+import { createLesson } from "./lesson.js";
 import { describeMethods } from "./methods.js";
 import { createCurves, mapFields, servedMap } from "./onDemand.js";
-import { listenToPatches } from "./pictureCanvas.js";
+import { listenToPatches } from "./picture.js";
 import { openResult } from "./result.js";
-import { createSections, createStatus, createWelcome, FIRST_SECTION } from "./sections.js";
+import { createSections, createStatus, EXPLORE, FIRST_SECTION } from "./sections.js";
 import {
   change,
   choicesOf,
-  clickPatch,
+  chooseMode,
   createState,
   keptClass,
   patchActions,
+  pickBlock,
   pickClass,
-  pickHead,
-  pin,
   redraw,
   render,
   retry,
-  showSimilar,
+  showWord,
 } from "./stage.js";
 
 /** Starts the stage in its element; called by Gradio for each stage of a page (see modules.py). */
 export async function mount({ element, props, server, watch, ...given }) {
   const { registered, viewNames, constants, ...data } = given;
   setConstants(constants);
-  const viewModules = await Promise.all(viewNames.map((name) => import(`./views/${name}/view.js`)));
+  const viewModules = await Promise.all(
+    viewNames.map(async (name) => ({ name, ...(await import(`./views/${name}/view.js`)) })),
+  );
   await languageReady; // so that nothing is shown in English first
   if (!pageState.get()) pageState.open({ view: FIRST_VIEW }); // without inputs, as in a notebook
   const stage = createState(element, describeMethods(registered));
+  stage.pointing.dropping &&= Boolean(data.stepCode); // a notebook has no server that runs the network again
 
   /** The result on the stage is not asked about while the next one is awaited, whose choices these may be. */
   async function request(fields, options) {
@@ -61,33 +58,26 @@ export async function mount({ element, props, server, watch, ...given }) {
 
   listenToPatches(stage.canvas, () => stage.result, patchActions(stage));
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
-  clickedPatch.subscribe(element, (patch) => clickPatch(stage, patch));
-  const toggle = (name, part) => change(stage, { [name]: !choicesOf(stage)[name], ...part });
-  find(".drop").addEventListener("click", () => toggle("dropping", { pinned: null }));
-  find(".smooth").addEventListener("click", () => toggle("smooth"));
-  find(".follow").addEventListener("click", () => toggle("follows", { pinned: null }));
-  find(".restore").addEventListener("click", () => {
-    change(stage, { dropping: false });
-    parts.dropping.restoreAll();
-  });
-  find(".enlarge").hidden = !document.fullscreenEnabled;
-  find(".enlarge").addEventListener("click", () =>
-    document.fullscreenElement ? document.exitFullscreen() : find(".look").requestFullscreen(),
+  find(".words").addEventListener("click", ({ target }) => target.dataset.show && showWord(stage, target.dataset.show));
+  find(".switch").addEventListener(
+    "click",
+    ({ target }) => target.dataset.mode && chooseMode(stage, target.dataset.mode),
   );
-  find(".back").addEventListener("click", () => {
-    pin(stage, null);
-    stage.canvas.focus({ preventScroll: true });
-  });
+  find(".trust").hidden = !host.querySelector(".faithfulness");
+  find(".trust").addEventListener("click", () =>
+    host.querySelector(".faithfulness").scrollIntoView({ block: "start" }),
+  );
   new ResizeObserver(() => redraw(stage)).observe(stage.picture);
   const themes = new MutationObserver(() => (element.isConnected ? redraw(stage) : themes.disconnect()));
   themes.observe(document.body, { attributeFilter: ["class"] }); // of which Gradio's dark theme is one
 
   languageChange.subscribe(element, () => {
-    setHeadline(find(".headline"), stage.result);
     for (const each of parts.views) each.show?.(stage.result, parts.dropping.whole());
     render(stage);
   });
   createStatus(element, host);
+  followSection(stage);
+  createLesson(host);
   // Until a new result is there the old one stays as it is; a visitor may look around in it.
   for (const each of [pageState, resultStatus]) each.subscribe(element, () => isAwaited() || redraw(stage));
   const opened = createRequestIds(); // a payload that is opened while a later one has come is not shown
@@ -96,7 +86,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   }
   newResult.subscribe(element, show);
   watch("value", () => show({ payload: props.value }));
-  show(newResult.latest() ?? { payload: props.value }); // the inputs may have been first
+  show(newResult.latest() ?? { payload: props.value, digit: data.openingDigit }); // the inputs may have been first
 
   // For tests: the state, and any map by name.
   host.__stage = {
@@ -128,49 +118,84 @@ function createParts(stage, request, viewModules, data) {
     methods,
     change: onChange,
     pickClass: (index) => pickClass(stage, index),
-    pickHead: (block, head) => pickHead(stage, block, head),
+    pickBlock: (block, head) => pickBlock(stage, block, head),
+    redraw: () => redraw(stage),
     curves: createCurves(request), // what one card has measured is not measured again
   };
-  const sectionNames = viewModules.flatMap(({ sections = [FIRST_SECTION] }) => sections);
-  const controls = createControls(find(".look"), methods, {
-    onChange,
-    retry: () => retry(stage),
-    showSimilar: () => showSimilar(stage),
-    sectionNames,
-  });
   const views = createViews(host, viewModules, context);
-  const cards = [
-    [find(".look"), [FIRST_SECTION]],
-    [find(".welcome"), [FIRST_SECTION]],
-    ...views.map(({ card, sections }) => [card, sections]),
-  ];
-  const sections = createSections(find(".sections"), cards, (section) => {
-    const isOpen = section === FIRST_SECTION && choicesOf(stage).section === section;
-    onChange(isOpen ? { section, method: FIRST_VIEW.method } : { section }); // its own name leads back to its first map
-  });
-  if (sections.isOffered("steps")) createWelcome(find(".welcome"), () => onChange({ section: "steps" }));
+  const sections = createSections(
+    [[find(".explore"), EXPLORE], ...views.filter(({ card }) => card).map(({ card, sections }) => [card, sections])],
+    (section) => {
+      // The name of Explore leads back to its first map, and to its top.
+      onChange(section === FIRST_SECTION ? { section, method: FIRST_VIEW.method, plain: false } : { section });
+      scrollTo(0, 0);
+    },
+  );
   return {
     replies: createReplyCache(request, () => redraw(stage)),
     dropping,
-    controls,
-    caption: createCaption(find(".look"), onChange),
+    drawer: createDrawer(host, methods, {
+      onChange,
+      retry: () => retry(stage),
+      modes: views.flatMap(({ modes = [] }) => modes),
+      request,
+    }),
+    caption: createCaption(host),
+    challenge: createChallenge(host, {
+      request,
+      onDrop(patches) {
+        onChange({ pinned: null, ...keptClass(stage), dropped: patches });
+        if (!patches) dropping.restoreAll();
+      },
+      redraw: () => redraw(stage),
+    }),
     views,
     sections,
   };
 }
 
-/** Adds the cards of all views, in their order. */
+/**
+ * Adds the views in their order: their `html` where the page has a place for them by name, else below. A view without one draws
+ * on the picture.
+ */
 function createViews(host, viewModules, context) {
   viewModules.sort((a, b) => a.order - b.order);
-  return viewModules.map(({ html, create, sections = [FIRST_SECTION] }) => {
+  return viewModules.map(({ name, html, create, sections = EXPLORE }) => {
+    if (!html) return { card: null, sections, ...create(host, context) };
     const card = make("template", { innerHTML: html.trim() }).content.firstElementChild;
-    host.append(card);
+    const place = host.querySelector(`[data-place=${name}]`);
+    if (place) place.replaceWith(card);
+    else host.append(card);
     return { card, sections, ...create(card, context) };
   });
 }
 
+/** Scrolls to the chapter of the section that a link, or a button, opened; leaves it when the visitor scrolls to the top. */
+function followSection(stage) {
+  const { host } = stage;
+  let section = "";
+
+  function follow() {
+    const next = choicesOf(stage).section;
+    if (next === section || !stage.result) return;
+    section = next;
+    if (section === "features") stage.parts.drawer.open(true);
+    if (section === "steps") host.querySelector(".steps")?.scrollIntoView({ block: "start" });
+  }
+
+  pageState.subscribe(host, follow);
+  shownResult.subscribe(host, follow);
+  documentEvents(host)("scrollend", () => {
+    if (scrollY === 0 && choicesOf(stage).section === "steps") change(stage, { section: FIRST_SECTION });
+  });
+}
+
 /** Shows a payload, which may be the one that is open. */
-async function showNext(stage, { payload, restored, isNewest = () => true, onShown = () => {} }, isLatest) {
+async function showNext(
+  stage,
+  { payload, digit = undefined, restored = false, isNewest = () => true, onShown = () => {} },
+  isLatest,
+) {
   const { parts } = stage;
   const isCurrent = () => isLatest() && isNewest();
   stage.latestPayload = payload;
@@ -182,13 +207,13 @@ async function showNext(stage, { payload, restored, isNewest = () => true, onSho
     // The old result stays until the new one is complete, so that nothing flickers.
     const isOpen = payload === stage.openedPayload;
     const next = isOpen ? stage.result : await openResult(payload);
+    next.exampleDigit ??= digit; // of which the payload has the pixels alone
     if (!isCurrent()) return;
     if (!restored) pageState.changeView(changesWith(pageState.get().view, stage.latest, next), REPLACE);
     if (!isOpen) await prepare(stage, next);
     if (!isCurrent()) return;
     onShown();
     stage.openedPayload = payload;
-    if (stage.latest.pixelated !== next.pixelated) stage.pointing.dropping = false; // the other tab
     if (!isOpen) parts.dropping.start(next);
     showResult(stage, next);
   } catch (error) {
@@ -212,7 +237,6 @@ function showResult(stage, next) {
   if (next.rows !== latest.rows || next.columns !== latest.columns) stage.pointing.hovered = null;
   stage.result = stage.latest = next;
   setText(find(".message"), "");
-  setHeadline(find(".headline"), next);
   host.classList.remove("waiting");
   for (const each of parts.views) each.show?.(next, parts.dropping.whole());
   render(stage);
@@ -226,9 +250,8 @@ function showEmpty(stage, message) {
   parts.dropping.cancel();
   parts.replies.release("map");
   setText(find(".message"), message || english("Draw a digit or choose a photo."));
-  setHeadline(find(".headline"), null);
   setProgress(find(".view .progress"), false);
-  find(".restore").disabled = true;
+  find(".undo").hidden = true;
   host.classList.add("waiting");
   parts.caption.clear();
   for (const each of parts.views) each.show?.(null);

@@ -8,7 +8,6 @@
 //   sentence    (result, view) => what one is looking at; *stars* make words bold
 //   reading     (result, view, patch, value) => what the value of one patch means
 //   format      (value) => the value with its unit
-//   cost        what it costs, in words, for a method of many passes
 // A view is what is shown: {block, head, direction, query, label, against}; query is a patch, or null for the class token,
 // label the index of a class, and against that of the one that it is compared with, or null.
 
@@ -30,8 +29,10 @@ import { attentionMap, rolloutMap } from "./result.js";
 
 const about = (result, view, method) => translate("for *{name}* · {method}", { name: className(result, view), method });
 
-/** An entry of a method whose map is about a class: what is shown of it, the sentence and the reading. */
-/** `ofScore` is the sentence for a model that gives no probabilities, if it is another. */
+/**
+ * An entry of a method whose map is about a class: what is shown of it, the sentence and the reading. `ofScore` is the sentence
+ * for a model that gives no probabilities, if it is another.
+ */
 const ofClass = (what, sentence, reading, ofScore = sentence) => ({
   subject: (result, view) => about(result, view, translate(what, { blocks: result.numBlocks })),
   sentence: (result, view) => {
@@ -56,14 +57,7 @@ const ENTRIES = {
     map: attentionMap,
     subject: (result, { block, head, direction, query }) => {
       const values = { token: queryName(result, query, block) };
-      const isClassToken = query === null && result.hasClassToken;
-      const from = isClassToken
-        ? translate("What the *class token* attends to")
-        : translate("What the *{token}* attends to", values);
-      const to = isClassToken
-        ? translate("What attends to the *class token*")
-        : translate("What attends to the *{token}*", values);
-      const what = direction === "to" ? to : from;
+      const what = direction === "to" ? translate("To the *{token}*", values) : translate("From the *{token}*", values);
       return `${what} · ${blockName(result, block)}, ${headName(result, head)}`;
     },
     sentence: attentionSentence,
@@ -74,69 +68,56 @@ const ENTRIES = {
     map: rolloutMap,
     subject: (result) =>
       `*${queryName(result, null, result.numBlocks - 1)}* · ${translate("rollout through all {blocks} blocks", { blocks: result.numBlocks })}`,
-    sentence: ({ numBlocks: blocks, hasClassToken, pool }) =>
-      hasClassToken
-        ? translate(
-            "The attention of *all {blocks} blocks*, followed from the class token back to the image: how much of each patch could have reached the output along all paths together.",
-            { blocks },
-          )
-        : pool === "attention"
-          ? translate(
-              "The attention of *all {blocks} blocks*, followed from the query of attention pooling back to the image: how much of each patch could have reached the output along all paths together.",
-              { blocks },
-            )
-          : translate(
-              "The attention of *all {blocks} blocks*, followed from the average of all tokens back to the image: how much of each patch could have reached the output along all paths together.",
-              { blocks },
-            ),
+    sentence: (result) =>
+      translate(
+        "The attention of *all {blocks} blocks*, followed from the {query} back to the picture: how much of each square could have reached the output along all paths together.",
+        { blocks: result.numBlocks, query: queryName(result, null, result.numBlocks - 1) },
+      ),
     reading: (_result, _view, _patch, value) =>
-      translate("*{share}* of the rollout comes from this patch", { share: formatShare(value) }),
+      translate("*{share}* of the rollout comes from this square", { share: formatShare(value) }),
     format: formatShare,
   },
   norm_attention: {
     subject: (result, { block }) =>
       `*${queryName(result, null)}* · ${translate("norm-based attention")} · ${blockName(result, block)}`,
-    sentence: ({ hasClassToken }, { block }) =>
-      hasClassToken
-        ? translate(
-            "What each patch *adds* to the class token in block {block}: the length of the vector that all heads together bring from it, after the output projection. A patch that gets attention but has little to add gets little colour.",
-            { block: block + 1 },
-          )
-        : translate(
-            "What each patch *adds* to a token in block {block}, averaged over all tokens: the length of the vector that all heads together bring from it, after the output projection. A patch that gets attention but has little to add gets little colour.",
-            { block: block + 1 },
-          ),
+    sentence: (result, { block }) =>
+      translate(
+        "What each square *adds* to the {query} in block {block}: the length of the vector that all heads together bring from it, after the output projection. A square that gets attention but has little to add gets little colour.",
+        { block: block + 1, query: queryName(result, null) },
+      ),
     reading: (_result, _view, _patch, value) =>
       translate("adds a vector of length *{length}*", { length: formatNumber(value) }),
   },
   relevance: ofClass(
     english("relevance through all {blocks} blocks"),
     english(
-      "Which patches are evidence for *{name}*: the attention of all blocks, counted only where more of it would have raised the score of this class.",
+      "Which squares are evidence for *{name}*: the attention of all blocks, counted only where more of it would have raised the score of this class.",
     ),
     evidenceReading,
   ),
   attnlrp: ofClass(
     english("AttnLRP through all {blocks} blocks"),
     english(
-      "How much each patch *contributed* to the score of *{name}*: the score is propagated back through the network, block by block.",
+      "How much each square *contributed* to the score of *{name}*: the score is propagated back through the network, block by block.",
     ),
     contributionReading,
   ),
   libra_fullgrad: {
     subject: (result, view) =>
-      translate("Red for *{name}*, blue against it · Libra FullGrad+", { name: className(result, view) }),
+      translate("What speaks for *{name}* · Libra FullGrad+", { name: className(result, view) }),
     sentence: (result, view) =>
       translate(
-        "Which patches speak for *{name}*, and which against it: what each one’s tokens bring to its score in all blocks. The values need not add up to the score.",
-        { name: className(result, view) },
+        "Red squares speak for *{name}*, blue ones against it: what each square brings to the score of {name} in all blocks.",
+        {
+          name: className(result, view),
+        },
       ),
     reading: signedReading,
   },
   grad_cam: ofClass(
     english("Grad-CAM on the tokens before the last block"),
     english(
-      "Which patches are evidence for *{name}*: the tokens before the last block, each channel weighted by how much it raises the score of this class.",
+      "Which squares are evidence for *{name}*: the tokens before the last block, each channel weighted by how much it raises the score of this class.",
     ),
     evidenceReading,
   ),
@@ -149,44 +130,35 @@ const ENTRIES = {
   ),
   naclip: ofClass(
     english("NACLIP in the last block"),
-    english("How much more each patch by itself speaks for *{name}* than patches do on average."),
+    english("How much more each square by itself speaks for *{name}* than squares do on average."),
     contributionReading,
   ),
-  integrated_gradients: {
-    ...ofClass(
-      english("gradients while the picture fades in from the mean colour"),
-      english(
-        "How much each patch *contributed* to the score of *{name}*: the gradient of the score at its pixels, averaged while the picture fades in from the mean colour.",
-      ),
-      contributionReading,
+  integrated_gradients: ofClass(
+    english("gradients while the picture fades in from the mean colour"),
+    english(
+      "How much each square *contributed* to the score of *{name}*: the gradient of the score at its pixels, averaged while the picture fades in from the mean colour.",
     ),
-    cost: english("dozens of runs, each with its gradient"),
-  },
-  occlusion: {
-    ...ofClass(
-      english("each patch left out once"),
-      english(
-        "How much the probability of *{name}* falls when one patch is left out. A patch without colour may still matter: often a neighbour carries the same evidence.",
-      ),
-      occlusionReading,
-      english("How much the score of *{name}* falls when one patch is left out."),
+    contributionReading,
+  ),
+  occlusion: ofClass(
+    english("each square left out once"),
+    english(
+      "How much the probability of *{name}* falls when one square is left out. A square without colour may still matter: often a neighbour carries the same evidence.",
     ),
-    cost: english("one more run for each patch"),
-  },
-  local_surrogate: {
-    ...ofClass(
-      english("hundreds of random subsets of the patches"),
-      english(
-        "How much each patch adds to the score of *{name}*, estimated from hundreds of passes on a random *quarter or half* of the patches, with Libra FullGrad+ as a hint.",
-      ),
-      (result, view, _patch, value) =>
-        translate("adds *{value}* standard deviations to the score of {name}", {
-          name: className(result, view),
-          value: formatNumber(value),
-        }),
+    occlusionReading,
+    english("How much the score of *{name}* falls when one square is left out."),
+  ),
+  local_surrogate: ofClass(
+    english("hundreds of random subsets of the squares"),
+    english(
+      "How much each square adds to the score of *{name}*, estimated from hundreds of passes on a random *quarter or half* of the squares, with Libra FullGrad+ as a hint.",
     ),
-    cost: english("hundreds of runs, each on some of the patches"),
-  },
+    (result, view, _patch, value) =>
+      translate("adds *{value}* standard deviations to the score of {name}", {
+        name: className(result, view),
+        value: formatNumber(value),
+      }),
+  ),
 };
 
 /** @param {any} result @param {any} view @param {number} _patch @param {number} value */
@@ -200,14 +172,6 @@ function contributionReading(result, view, _patch, value) {
     ? translate("evidence against *{name}*: *{value}*", values)
     : translate("contributes *{value}* to the score of *{name}*", values);
 }
-
-/** What a map costs, in words; the keys are those of the registry. */
-const COSTS = {
-  trace: english("no extra run"),
-  forward: english("one more run"),
-  backward: english("one more run and its gradient"),
-  "many passes": english("many more runs"),
-};
 
 /**
  * The methods of Python's registry with how each is shown, by name.
@@ -237,7 +201,6 @@ function describe(method) {
     unit,
     manyPasses: method.many_passes,
     recommended: method.recommended,
-    cost: entry.cost ?? COSTS[method.cost] ?? method.cost,
     use: method.use,
     places: method.places, // in the benchmark of faithfulness, by network and over all ("")
     faintReason: floor.reason,
@@ -255,11 +218,8 @@ function controlOf({ name, kind }) {
   return name === "direction" ? ["direction"] : [];
 }
 
-/** The place of a method in the benchmark of faithfulness: for a network that is in it, else over all; null for none. */
-export const placeAmong = ({ places }, network) => places?.[network] ?? places?.[""] ?? null;
-
-/** The names of the methods that are offered first, under plain words. */
-export const recommendedMethods = (methods) => Object.keys(methods).filter((name) => methods[name].recommended);
+/** The place of a method in the benchmark of faithfulness for a network; null for one that was not measured. */
+export const placeAmong = ({ places }, network) => places?.[network] ?? null;
 
 /** What a click on a class shows while the heatmap does not depend on the class. */
 export function classMethod(methods) {
@@ -272,7 +232,7 @@ function occlusionReading(result, view, patch, value) {
   if (againstOf(result, view)) return contributionReading(result, view, patch, value);
   const { label, probability, scores } = targetOf(result, view.label);
   const left = scores === "none" ? probability - value : Math.min(1, probability * Math.exp(-value));
-  return translate("without this patch, {label} has *{left}* instead of {probability}", {
+  return translate("without this square, {label} has *{left}* instead of {probability}", {
     label,
     left: formatProbability(left, scores),
     probability: formatProbability(probability, scores),

@@ -40,7 +40,7 @@ export const BASELINES = [
 const MARGIN = 0.005; // areas are shown with two decimals, and what looks equal is no better
 
 /** What the curves of a class measure: its probability, its logit if that is tiny, or by how much its logit exceeds another. */
-export function measureOf(result, { label, against }) {
+export function measureOf(result, { label, against = undefined }) {
   if (against !== undefined) return english("difference of logits");
   const { probability, scores } = targetOf(result, label);
   if (scores === "none") return english("score");
@@ -115,8 +115,14 @@ export function createCurves(request) {
   return { ofMap, ofRandomOrders, measured };
 }
 
-/** The fields of a request for the map that is chosen: only those that matter to its method. */
-export function mapFields(methods, result, { method, block, head, direction, pinned, label, against }) {
+/**
+ * The fields of a request for the map that is chosen: only those that matter to its method.
+ *
+ * @param {any} choices
+ * @returns {any}
+ */
+export function mapFields(methods, result, choices) {
+  const { method, block, head, direction, pinned, label, against } = choices;
   const { uses, classSpecific, comparesClasses } = methods[method];
   const fields = { method };
   if (uses.includes("block")) fields.block = block;

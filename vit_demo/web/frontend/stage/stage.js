@@ -1,3 +1,4 @@
+// @ts-check
 // What a stage keeps, what a visitor does to it, and the frame that follows from that and the view of the page's state.
 
 import { isNew, setProgress, setText } from "../shared/dom.js";
@@ -8,7 +9,8 @@ import { FIRST_GUESS, firstPointing, isStep, validFor, viewOf } from "./choices.
 import { placeOf, targetOf } from "./format.js";
 import { classMethod } from "./methods.js";
 import { loadTrace, mapFields, servedMap } from "./onDemand.js";
-import { fitCanvas, paintResult } from "./pictureCanvas.js";
+import { fitCanvas, paintPatches, paintResult } from "./picture.js";
+import { createScales } from "./scales.js";
 import { FIRST_SECTION } from "./sections.js";
 
 /** What a stage in its element keeps. Its `parts` are made in main.js, because they call back with it. */
@@ -21,13 +23,14 @@ export function createState(element, methods) {
     picture: find(".view"),
     methods,
     pointing: firstPointing(),
-    result: null,
+    result: /** @type {any} */ (null),
     latestPayload: null,
     openedPayload: null, // that of the result with all its patches
     latest: FIRST_GUESS, // the last result, even where there is none now
-    scene: null, // what the picture shows: {result, method, view, map}
+    scene: /** @type {any} */ (null), // what the picture shows: {result, method, view, map}
+    scales: createScales(),
     frame: 0, // the next one, if it is scheduled
-    parts: null, // {replies, dropping, controls, caption, views, sections}
+    parts: /** @type {any} */ (null), // {replies, dropping, drawer, caption, challenge, views, sections}
   };
 }
 
@@ -42,8 +45,8 @@ export function redraw(stage) {
 
 /** Changes some choices: the page's view, and what no link holds. */
 export function change(stage, part) {
-  const { hovered, dropping, follows, ...view } = { ...stage.pointing, ...part };
-  stage.pointing = { hovered, dropping, follows };
+  const { hovered, dropping = stage.pointing.dropping, ...view } = { ...stage.pointing, ...part };
+  stage.pointing = { hovered, dropping };
   pageState.changeView(view, isStep(view, pageState.get().view) ? PUSH : REPLACE);
   redraw(stage);
 }
@@ -61,8 +64,9 @@ export function render(stage) {
   const choices = choicesOf(stage);
   stage.frame = 0;
   parts.sections.open(choices.section);
-  parts.controls.update(choices, latest, result);
+  parts.drawer.update(choices, latest, result);
   publishInput(stage, choices);
+  updateButtons(stage, choices);
   if (!result) {
     for (const each of parts.views) each.drawEmpty?.({ choices });
     return;
@@ -70,18 +74,27 @@ export function render(stage) {
   parts.dropping.follow();
   const chosenMethod = methods[choices.method];
   const { entry, trace } = updateScene(stage, choices);
+  setProgress(stage.find(".view .progress"), Boolean(entry?.isSlow && entry.isLoading), entry?.progress);
   const { method, view, map } = stage.scene;
-  const { opacity, smooth, hovered } = choices;
-  const size = fitCanvas(stage.canvas, stage.picture, result.size);
-  const queried = method.uses.includes("patch") ? view.query : null;
-  const dropped = parts.dropping.dropped();
-  const style = method.style(result);
-  paintResult(stage.canvas, size, result, { map, style, opacity, smooth, queried, hovered, dropped });
-  updateButtons(stage, choices, entry);
+  const style = stage.scales.styleOf(parts.dropping.whole(), result, method, view, map, choices);
+  const tokens = parts.views.find((each) => each.picture)?.picture(result, choices) ?? null;
+  paint(stage, choices, { map: choices.plain ? null : map, style }, tokens);
   const pinnedView = viewOf(result, chosenMethod, { ...choices, hovered: null });
-  const drawing = { result, method, view, map, trace, choices, chosenMethod, pinnedView };
+  const whole = parts.dropping.whole();
+  const drawing = { result, whole, method, view, map, style, trace, choices, chosenMethod, pinnedView, tokens };
   parts.caption.update(drawing, entry, parts.dropping.error());
+  parts.challenge.update(drawing);
   for (const each of parts.views) if (each.sections.includes(choices.section)) each.draw?.(drawing);
+}
+
+function paint({ canvas, picture, result, methods, scene, parts }, choices, { map, style }, tokens) {
+  const size = fitCanvas(canvas, picture, result.size);
+  const { opacity, smooth, hovered } = choices;
+  const dropped = parts.dropping.dropped();
+  const queried = methods[choices.method].uses.includes("patch") && !choices.plain ? scene.view.query : null;
+  if (tokens)
+    paintPatches(canvas, size, result, { ...tokens, image: result.picture, pixelated: result.pixelated, dropped });
+  else paintResult(canvas, size, result, { map, style, opacity, smooth, queried, hovered, dropped });
 }
 
 /** Makes the scene that of the choices, once its map is there; returns the entries of what the server is asked for. */
@@ -100,23 +113,81 @@ function updateScene(stage, choices) {
   return { entry, trace };
 }
 
-function updateButtons(stage, choices, entry) {
-  const { find, parts } = stage;
-  setProgress(find(".view .progress"), Boolean(entry?.isSlow && entry.isLoading), entry?.progress);
-  find(".drop").setAttribute("aria-pressed", String(choices.dropping));
-  find(".smooth").setAttribute("aria-pressed", String(choices.smooth));
-  find(".follow").setAttribute("aria-pressed", String(choices.follows && !choices.dropping));
-  stage.host.classList.toggle("following", isFollowing(stage));
-  find(".follow").disabled = !usesPatch(stage) || choices.dropping;
-  find(".restore").disabled = !parts.dropping.dropped().size;
-  stage.host.classList.toggle("dropping", choices.dropping);
+/** What the picture shows and what a click on it does: the words below it, and the switch. */
+function updateButtons(stage, choices) {
+  const { find, host, methods, result, latest } = stage;
+  const shown = shownWord(stage, choices);
+  for (const button of find(".words").children) {
+    button.setAttribute("aria-pressed", String(button.dataset.show === shown));
+    button.disabled = button.dataset.show === "class" && !latest.predictions.length;
+  }
+  const { label = "" } = (result && targetOf(result, choices.label)) ?? {};
+  setText(
+    find("[data-show=class]"),
+    label && label.length <= LONGEST_NAME
+      ? translate("What speaks for {name}", { name: label })
+      : english("What speaks for it"),
+  );
+  const isLooking = !choices.dropping || choices.pinned !== null;
+  for (const button of find(".switch").children) {
+    button.setAttribute("aria-pressed", String((button.dataset.mode === "look") === isLooking));
+  }
+  host.classList.toggle("rubbing", !isLooking);
+  host.classList.toggle("by-class", Boolean(methods[choices.method].classSpecific));
 }
 
-const usesPatch = (stage) => stage.methods[choicesOf(stage).method].uses.includes("patch");
-const isFollowing = (stage) => stage.pointing.follows && usesPatch(stage) && !stage.pointing.dropping;
+const LONGEST_NAME = 2; // characters; a longer name of a class would push the switch away
 
-export function pickHead(stage, block, head) {
-  change(stage, { method: "attention", direction: "from", pinned: null, block, head });
+/** The word below the picture that names what it shows; none for a method of the drawer. */
+function shownWord({ methods }, { section, plain, method }) {
+  if (section === "features") return null;
+  if (plain) return "plain";
+  if (method === "attention") return "attention";
+  return method === classMethod(methods) ? "class" : null;
+}
+
+/** Shows what a word below the picture names: "plain", "attention" or "class". */
+export function showWord(stage, word) {
+  retry(stage);
+  const { methods } = stage;
+  const { classSpecific } = methods[choicesOf(stage).method];
+  const method = word === "class" ? classMethod(methods) : "attention";
+  if (word === "plain") change(stage, { section: FIRST_SECTION, plain: true });
+  else if (word === "class" && classSpecific)
+    change(stage, { section: FIRST_SECTION, plain: false, method, pinned: null });
+  else
+    change(stage, {
+      section: FIRST_SECTION,
+      plain: false,
+      method,
+      pinned: null,
+      block: null,
+      head: -1,
+      direction: "from",
+    });
+}
+
+/** Chooses what a click on the picture does: "rub" takes the patch out, "look" keeps its own map. */
+export function chooseMode(stage, mode) {
+  const choices = choicesOf(stage);
+  if (mode === "rub") return change(stage, { dropping: true, pinned: null });
+  const follows =
+    choices.section === "features" || (!choices.plain && stage.methods[choices.method].uses.includes("patch"));
+  change(stage, { dropping: false, ...(!follows && { plain: false, method: "attention", block: null, head: -1 }) });
+}
+
+export function pickBlock(stage, block, head = -1) {
+  const { section } = choicesOf(stage);
+  const isTokens = section === "features";
+  if (isTokens && head < 0) return change(stage, { features: { ...pageState.get().view.features, block } });
+  change(stage, {
+    section: isTokens ? FIRST_SECTION : section,
+    plain: false,
+    method: "attention",
+    direction: "from",
+    block,
+    head,
+  });
 }
 
 /** Shows the evidence for a class; choosing the shown class again goes back to the predicted one. */
@@ -126,15 +197,12 @@ export function pickClass(stage, index) {
   retry(stage);
   const { classSpecific } = methods[choices.method];
   const shown = targetOf(result, choices.label).index;
-  const isShown = choices.section === FIRST_SECTION && classSpecific && shown === index;
+  const isShown = choices.section !== "features" && !choices.plain && classSpecific && shown === index;
   const label = isShown ? null : index;
   // A class cannot be compared with itself: the two change places.
   const against = targetOf(result, label).index === choices.against ? shown : choices.against;
   const method = classSpecific ? choices.method : classMethod(methods);
-  change(stage, { section: FIRST_SECTION, method, label, against });
-  // On a phone the list of classes slides over the picture.
-  const [shownPicture, below] = [".seen", ".look .controls"].map((part) => stage.find(part).getBoundingClientRect());
-  if (innerWidth <= 600 && below.top < shownPicture.height) scrollBy({ top: below.top - shownPicture.height - 8 });
+  change(stage, { section: FIRST_SECTION, plain: false, method, label, against });
 }
 
 /** A visitor's choice sends failed requests again, even a choice that changes no control. */
@@ -146,9 +214,18 @@ export function retry(stage) {
 
 export function clickPatch(stage, patch) {
   if (!stage.result) return;
-  if (stage.pointing.dropping) toggleDropped(stage, patch);
-  else if (usesPatch(stage)) pin(stage, patch === choicesOf(stage).pinned ? null : patch);
+  const choices = choicesOf(stage);
+  if (choices.dropping && choices.pinned === null) toggleDropped(stage, patch);
+  else if (choices.section === "features") change(stage, { hovered: patch, ...keptPlace(patch) });
+  else if (stage.methods[choices.method].uses.includes("patch")) pin(stage, patch === choices.pinned ? null : patch);
   else change(stage, { hovered: patch });
+}
+
+/** The patch of the first picture that the features keep comparing with; the same again leaves it. */
+function keptPlace(patch) {
+  const { features } = pageState.get().view;
+  const isKept = features.pinned?.picture === 0 && features.pinned.patch === patch;
+  return { features: { ...features, pinned: isKept ? null : { picture: 0, patch } } };
 }
 
 /** The class that the map is about, which stays that while patches are removed, even if it is no longer predicted. */
@@ -157,22 +234,11 @@ export function keptClass(stage) {
   return stage.methods[method].classSpecific ? { label: targetOf(stage.result, label).index } : {};
 }
 
-/** Opens the features at the patch and the block that are shown. */
-export function showSimilar(stage) {
-  const { pinned, block } = choicesOf(stage);
-  const features = { ...pageState.get().view.features, mode: "similarity", block };
-  change(stage, {
-    section: "features",
-    features: pinned === null ? features : { ...features, pinned: { picture: 0, patch: pinned } },
-  });
-  scrollTo({ top: 0 }); // where the button was is another card now
-}
-
 export function pin(stage, patch) {
   change(stage, { pinned: patch });
   if (patch !== null) return;
   const { hasClassToken } = stage.result;
-  setText(stage.find(".news"), hasClassToken ? english("Back to class token") : english("Back to all tokens"));
+  setText(stage.find(".spoken"), hasClassToken ? english("Back to class token") : english("Back to all tokens"));
 }
 
 function toggleDropped({ find, result, parts: { dropping } }, patch) {
@@ -180,9 +246,9 @@ function toggleDropped({ find, result, parts: { dropping } }, patch) {
   dropping.lift();
   const place = placeOf(result, patch);
   const news = dropping.dropped().has(patch)
-    ? translate("Patch removed: {place}.", { place })
-    : translate("Patch restored: {place}.", { place });
-  setText(find(".news"), news);
+    ? translate("Rubbed out: {place}.", { place })
+    : translate("Back again: {place}.", { place });
+  setText(find(".spoken"), news);
 }
 
 /** What pointer and keys on the picture do, as `listenToPatches` takes it. */
@@ -190,24 +256,24 @@ export function patchActions(stage) {
   return {
     hover: (patch) => patch !== stage.pointing.hovered && change(stage, { hovered: patch }),
     click: (patch) => clickPatch(stage, patch),
-    isFollowed: () => isFollowing(stage),
     move(step) {
-      const { result, parts } = stage;
-      const { pinned, hovered, dropping } = choicesOf(stage);
+      const { result, parts, methods } = stage;
+      const { pinned, hovered, dropping, method, plain, section } = choicesOf(stage);
       const from = pinned ?? hovered;
       const patch = from === null ? middlePatch(result) : neighbour(from, step, result);
       parts.caption.announceNext();
-      if (usesPatch(stage) && !dropping) pin(stage, patch);
+      const keeps = methods[method].uses.includes("patch") && !dropping && !plain && section !== "features";
+      if (keeps) pin(stage, patch);
       else change(stage, { hovered: patch });
     },
     brush: {
-      isOn: () => stage.pointing.dropping,
+      isOn: () => stage.pointing.dropping && choicesOf(stage).pinned === null,
       over: (patch) => stage.parts.dropping.brush(patch),
       lift: () => stage.parts.dropping.lift(),
     },
     press() {
-      const { dropping, hovered } = choicesOf(stage);
-      if (dropping && hovered !== null) toggleDropped(stage, hovered);
+      const { hovered } = choicesOf(stage);
+      if (hovered !== null) clickPatch(stage, hovered);
     },
     leave() {
       change(stage, { hovered: null });

@@ -1,3 +1,4 @@
+// @ts-check
 // The field's terms, each explained where it is met: on hover, on focus with the Tab key, and on tap.
 
 import { make, newId, setText } from "../dom.js";
@@ -16,7 +17,7 @@ export function createTermList(host) {
 
 /** A term in the page's language. */
 function partsOf(term) {
-  const [, words, explanation] = /^(.+?): (.*)$/s.exec(translate(term));
+  const [, words, explanation] = /** @type {any} */ (/^(.+?): (.*)$/s.exec(translate(term)));
   return { words, explanation };
 }
 
@@ -36,7 +37,7 @@ const patternOf = (words) => new RegExp(`(?<!\\p{Script=Latin})(?:${words})(?!\\
 
 function explainFirst(node, pattern, explanation, tooltip) {
   const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
-  for (let part = walker.nextNode(); part; part = walker.nextNode()) {
+  for (let part = /** @type {any} */ (walker.nextNode()); part; part = walker.nextNode()) {
     const found = pattern.exec(part.data);
     if (!found || part.parentElement.matches(".term")) continue;
     const rest = part.splitText(found.index);

@@ -1,15 +1,7 @@
-// Training the network that is built: what is chosen, what is seen while it learns, and what can be done with it then.
+// @ts-check
+// Training the network that is built: what is seen while it learns, and what can be done with it then.
 
-import {
-  choice,
-  copyText,
-  loadImage,
-  make,
-  makeButton,
-  makeOptions,
-  setProgress,
-  setText,
-} from "../../../shared/dom.js";
+import { copyText, loadImage, make, makeButton, makeOptions, setProgress, setText } from "../../../shared/dom.js";
 import { english, formatDecimals, formatInteger, languageChange, translate } from "../../../shared/language.js";
 import { menuModels, pageState, shownResult } from "../../../shared/pageState.js";
 import { percent } from "../../format.js";
@@ -20,54 +12,44 @@ import { NUM_DIGITS, RATES, trainingCode, trainingProblemOf } from "./network.js
 
 export const html = `
   <div class="train">
-    <h3>Train it</h3>
-    <p class="intro">On 5,000 handwritten digits, from random weights, on one core of the server. It never sees the 1,000
-      digits that tell how many it gets right. Guessing gets 10 %.</p>
-    <div class="settings">
-      <div><span>Time</span><div class="seconds"></div></div>
-      <label><span>Training digits</span><select name="num_digits"></select></label>
-      <label><span>Learning rate</span><select name="learning_rate"></select></label>
-      <label class="check"><input type="checkbox" name="shuffle_labels"><span>Shuffle the labels</span></label>
-    </div>
-    <div class="actions">
+    <h2>Train one yourself</h2>
+    <p class="lead">A network starts from random numbers and learns to read 5,000 handwritten digits while you watch.</p>
+    <div class="deeds">
       <button type="button" class="primary begin">Train it</button>
-      <button type="button" class="quiet cancel" hidden>Cancel</button>
-      <span class="note" role="status"></span>
-    </div>
-    <div class="actions linked" hidden>
-      <button type="button" class="quiet again">Train it again</button>
-      <span class="hint"></span>
-    </div>
-    <div class="progress" hidden><i></i></div>
-    <div class="live" hidden>
-      <dl class="totals">
-        <div><dt>Right of 1,000 new digits</dt><dd data-train="accuracy">–</dd></div>
-        <div><dt>Loss</dt><dd data-train="loss">–</dd></div>
-        <div><dt>Steps</dt><dd data-train="steps">–</dd></div>
-      </dl>
-      <div class="watch">
-        <figure class="digit"><div class="ink"></div><figcaption></figcaption></figure>
-        <div class="charts"></div>
+      <div>
+        <button type="button" class="quiet cancel">Cancel</button>
+        <button type="button" class="primary look-into">Look into it</button>
       </div>
-      <div class="after" hidden>
-        <div class="actions">
-          <button type="button" class="primary look-into">Look into it</button>
-          <button type="button" class="quiet continue">Continue</button>
-          <button type="button" class="quiet copy-training">Copy as Python</button>
-          <button type="button" class="quiet download">Download</button>
-        </div>
-        <p class="hint">The server keeps this network for an hour.</p>
-        <div class="mistakes"></div>
+      <p class="note" role="status"></p>
+      <div class="progress"><i></i></div>
+    </div>
+    <div class="live">
+      <figure class="digit"><div class="ink"></div><figcaption></figcaption></figure>
+      <div class="measure"><b data-train="accuracy"></b><div></div></div>
+      <div class="measure"><b data-train="loss"></b><div></div></div>
+      <div class="mistakes">
+        <h3>What it gets wrong</h3>
+        <div></div>
+        <p class="after">
+          <button type="button" class="link continue">Continue</button>
+          <button type="button" class="link copy-training">Copy as Python</button>
+          <button type="button" class="link download">Download</button>
+          <span>The server keeps this network for an hour.</span>
+        </p>
       </div>
     </div>
   </div>`;
 
-const SECONDS = [10, 30, 60];
-const GUESSING = 0.1;
+const SETTINGS = { seconds: [30, 10, 60], num_digits: NUM_DIGITS, learning_rate: RATES }; // defaults first
+const GUESSING = 0.1; // right
+const GUESSED = Math.log(10); // the loss
+const STRONG = 0.3; // a share of the attention in the deepest colour, so that what is even is faint
+const SHOWN_MISTAKES = 8;
 const LINKED = english(
   "The server keeps a network for an hour. This one was trained in {steps} steps with seed {seed}, which on the same machine gives the same network again.",
 );
 const OVER = new Set(["done", "ended"]);
+const NOT_BEGUN = { step: 0, steps: 0, loss: [], accuracy: [], mistakes: [], look: null };
 
 /**
  * `show(config, patchSize, problem, choices, training)` tells which network there is, what was chosen for it, and how that of
@@ -76,177 +58,175 @@ const OVER = new Set(["done", "ended"]);
 export function createTraining(host, { change, request, startingPoints }) {
   const find = (selector) => host.querySelector(selector);
   const { defaults, limits } = startingPoints;
-  const chosen = { seconds: 30 };
-  let network = /** @type {any} */ (null); // the configuration that can be trained, or null
+  let network = null; // the configuration that can be trained, or null
   let hindrance = ""; // why it cannot be
   let choices = null; // what the visitor chose for it in Build
   let linked = /** @type {any} */ (null); // how the network of a link was trained: {steps, seed, ...}
-  let current = null; // the run that is shown: {name, network, choices, fields, last}
+  let current = /** @type {any} */ (null); // the run that is shown: {network, choices, fields, last, paper}
   let before = /** @type {any} */ (null); // the run before it
-  let drawing = ""; // the last one that was on the stage, whichever tab is open
+  let news = ""; // what is said instead of how the run goes
+  let drawing = ""; // the last digit that was on the stage, whichever tab is open
+  let paper = /** @type {HTMLCanvasElement | null} */ (null); // that digit
 
-  const seconds = choice(
-    find(".seconds"),
-    english("Seconds"),
-    SECONDS.map((value) => [value, translate("{number} s", { number: value })]),
-    (value) => {
-      chosen.seconds = value;
-      seconds.set(value);
-    },
-  );
-  seconds.set(chosen.seconds);
-  find("[name=num_digits]").append(...makeOptions(NUM_DIGITS.map((value) => [value, formatInteger(value)])));
-  find("[name=learning_rate]").append(...makeOptions(RATES.map((value) => [value, String(value)])));
+  for (const [name, values] of Object.entries(SETTINGS)) {
+    const words = (value) => (Number.isInteger(value) ? formatInteger(value) : String(value));
+    find(`[name=${name}]`).append(...makeOptions(values.map((value) => [value, words(value)])));
+  }
+  const chosen = (name) => Number(find(`[name=${name}]`).value);
 
   /** Begins a run with what is chosen and `more`, such as {from}, a trained network, and shows it until it is over. */
   async function begin(more = {}) {
     const fields = {
       config: network,
-      seconds: chosen.seconds,
-      num_digits: Number(find("[name=num_digits]").value),
-      learning_rate: Number(find("[name=learning_rate]").value),
+      ...Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, chosen(name)])),
       shuffle_labels: find("[name=shuffle_labels]").checked,
       ...more,
     };
-    const run = { name: null, network, choices, fields, last: null, picture: null };
+    const run = /** @type {any} */ ({ network, choices, fields, last: null, paper });
     if (current?.last?.step) before = current;
     current = run;
-    setText(find(".note"), english("Waiting for a free core …"));
+    news = "";
     draw();
-    if (innerWidth <= 600) find(".actions").scrollIntoView({ block: "start" }); // what is seen of it is below
-    const source = digitSource();
-    if (source.digit) run.picture = await loadImage(source.digit).catch(() => null);
+    // The drawing, or an example.
+    const { picture } = pageState.get()?.digits ?? {};
+    const source = drawing ? { digit: drawing } : { example: `digit-${picture?.digit ?? 8}` };
     let next = /** @type {any} */ ({ begin: fields, source });
     while (current === run) {
       const reply = await request({ kind: "train", ...next });
       if (current !== run) return;
       if (reply.error) {
         current = null;
-        setText(find(".note"), reply.error);
-        draw();
-        return;
+        return say(reply.error);
       }
       run.last = reply.result;
-      run.name = reply.result.run;
       draw();
       if (OVER.has(reply.result.state)) return;
-      next = { run: run.name, ...(run.isCancelled && { cancel: true }) };
+      next = { run: reply.result.run, ...(run.isCancelled && { cancel: true }) };
     }
   }
 
-  /** The picture of the open tab as the server takes it, or an example. */
-  function digitSource() {
-    const { picture } = pageState.get()?.digits ?? {};
-    if (drawing) return { digit: drawing };
-    return { example: `digit-${picture?.digit ?? 7}` };
+  function say(words) {
+    news = words;
+    draw();
   }
 
   function draw() {
-    const last = current?.last;
-    const isOver = !current || (last && OVER.has(last.state));
-    find(".begin").disabled = !network || !isOver;
-    find(".cancel").hidden = isOver;
-    find(".linked").hidden = !linked || Boolean(current) || !network;
-    if (linked)
-      setText(find(".linked .hint"), translate(LINKED, { steps: formatInteger(linked.steps), seed: linked.seed }));
-    setProgress(find(".progress"), !isOver, last?.steps ? last.step / last.steps : null);
-    find(".live").hidden = !last?.step;
-    if (isOver && hindrance) setText(find(".note"), hindrance);
-    else if (last) setText(find(".note"), noteOf(last, current.isCancelled));
-    if (!last?.step) return;
+    const last = current?.last ?? NOT_BEGUN;
+    const isDone = last.state === "done";
+    const isRunning = Boolean(current) && !OVER.has(last.state);
+    find(".begin").disabled = !network || isRunning;
+    find(".begin").className = isDone ? "quiet begin" : "primary begin";
+    setText(find(".begin"), linked && !current ? english("Train it again") : english("Train it"));
+    for (const part of [".look-into", ".after"]) find(part).classList.toggle("absent", !isDone);
+    find(".cancel").classList.toggle("absent", !isRunning);
+    setProgress(find(".train .progress"), isRunning, /** @type {any} */ (last.steps ? last.step / last.steps : null));
+    setText(find(".train .note"), news || noteOf(last, isRunning));
     const right = last.accuracy.at(-1);
     find("[data-train=accuracy]").textContent = right ? percent(100 * right[1], 1) : "–";
-    find("[data-train=loss]").textContent = formatDecimals(last.loss.at(-1)[1], 3);
-    find("[data-train=steps]").textContent = last.steps
-      ? `${formatInteger(last.step)} / ${formatInteger(last.steps)}`
-      : formatInteger(last.step);
+    find("[data-train=loss]").textContent = last.step ? formatDecimals(last.loss.at(-1)[1], 3) : "–";
     drawDigit(last.look);
     drawCharts(last);
-    find(".after").hidden = last.state !== "done";
-    if (last.state === "done") drawMistakes(last.mistakes);
+    drawMistakes(isDone, last.mistakes);
+  }
+
+  function noteOf({ state, step, steps, seconds, seed }, isRunning) {
+    if (!isRunning && hindrance) return hindrance;
+    if (!current && linked) return translate(LINKED, { steps: formatInteger(linked.steps), seed: linked.seed });
+    if (!current) return translate("It takes {seconds} seconds.", { seconds: chosen("seconds") });
+    const values = { steps: formatInteger(steps), seconds: formatDecimals(seconds ?? 0, 1), seed };
+    if (state === "done") return translate("Done: {steps} steps in {seconds} s, seed {seed}.", values);
+    const left = state === "running" && step && Math.ceil((seconds * (steps - step)) / step);
+    if (left && steps) return translate("It learns: {left} s left.", { left });
+    if (isRunning) return state === "running" ? english("It learns …") : english("Waiting for a free core …");
+    if (current.isCancelled) return english("Cancelled.");
+    return english("The server ended it, because it did not hear from this page in time.");
   }
 
   function drawDigit(look) {
-    find(".digit").hidden = !look || !current.picture;
-    if (find(".digit").hidden) return;
-    const grid = { rows: look.map.length, columns: look.map[0].length, pixelated: true };
-    find(".ink").replaceChildren(
-      inkOnPaper(current.picture),
-      heatCanvas(Float32Array.from(look.map.flat()), grid, 0.7),
-    );
-    const values = { label: look.label, probability: percent(100 * look.probability) };
-    setText(find(".digit figcaption"), translate("*{label}*, {probability}: where it looks in its last block", values));
+    const shown = current ? current.paper : paper;
+    const layers = shown ? [shown] : [];
+    if (look) {
+      const grid = { rows: look.map.length, columns: look.map[0].length, pixelated: true };
+      layers.push(heatCanvas(Float32Array.from(look.map.flat()), grid, 0.8, { floor: STRONG }));
+    }
+    find(".ink").replaceChildren(...layers);
+    const values = { label: look?.label, probability: percent(100 * (look?.probability ?? 0)) };
+    const words = translate("It says *{label}*, {probability}. Colour is where it looks last.", values);
+    setText(find(".digit figcaption"), look ? words : english("Your digit. Watch what it looks at, and what it says."));
   }
 
   function drawCharts(last) {
-    const runs = before ? [last, before.last] : [last];
-    const all = Math.max(...runs.map(({ step, steps }) => steps || step));
-    const ends = [translate("0 steps"), translate("{number} steps", { number: formatInteger(all) })];
-    const words = before && [translate("the run before"), ...differences(before, current)].join(", ");
-    const chart = (title, pointsOf, format, guesses = []) => {
+    const earlier = current && before;
+    const runs = earlier ? [last, earlier.last] : [last];
+    const all = Math.max(1, ...runs.map(({ step, steps }) => steps || step));
+    const ends = [translate("0 steps"), all > 1 ? translate("{number} steps", { number: formatInteger(all) }) : ""];
+    const words = earlier && [translate("the run before"), ...differences(earlier, current)].join(", ");
+    const chart = (title, pointsOf, format, least, guesses) => {
       const lines = runs.map(pointsOf).map((points) => ({
         places: points.map(([at]) => at / all),
         curve: points.map(([, value]) => value),
       }));
-      const other = before && { ...lines[1], words };
+      const other = earlier && { ...lines[1], words };
       const randoms = guesses.map((value) => lines[0].places.map(() => value));
       const legend = [translate("this network"), ...guesses.map(() => translate("guessing"))];
-      return lineChart({ title, ...lines[0], other, randoms, ends, legend, format });
+      return lineChart({ title, ...lines[0], other, randoms, ends, legend, format, least });
     };
-    const lossOf = ({ loss }) => loss;
     const accuracyOf = ({ accuracy }) => [[0, GUESSING], ...accuracy];
+    const lossOf = ({ loss }) => (loss.length ? loss : [[0, GUESSED]]);
     const asShare = (value) => percent(100 * value);
-    find(".charts").replaceChildren(
-      chart(translate("Loss"), lossOf, (value) => formatDecimals(value, 1)),
-      chart(translate("Right of 1,000 new digits"), accuracyOf, asShare, [GUESSING]),
-    );
+    const asLoss = (value) => formatDecimals(value, 1);
+    const [right, wrong] = host.querySelectorAll(".measure > div");
+    right.replaceChildren(chart(translate("Right of 1,000 new digits"), accuracyOf, asShare, 1, [GUESSING]));
+    wrong.replaceChildren(chart(translate("Loss: how wrong it is"), lossOf, asLoss, GUESSED, []));
   }
 
-  function drawMistakes(mistakes) {
-    const pictures = mistakes.map(({ example, label, predicted, digit }) => {
+  /** Before it is done there is room for them. */
+  function drawMistakes(isDone, mistakes) {
+    const faces = Array.from({ length: SHOWN_MISTAKES }, (_, i) => {
+      const { example, label, predicted, digit } = mistakes[i] ?? {};
+      if (!isDone || !digit) return make("span", { className: "mistake" });
       const words = translate("{label} taken for {predicted}", { label, predicted });
       const picture = make("img", { src: digit, alt: "" });
       return makeButton(
-        () => lookInto({ example }),
+        () => lookInto({ picture: { example } }),
         { className: "mistake" },
         picture,
-        make("span", { textContent: words }),
+        make("small", {}, words),
       );
     });
-    const heading = make("b", { textContent: translate("Digits that it gets wrong: choose one to look into it") });
-    find(".mistakes").replaceChildren(...(pictures.length ? [heading, make("div", {}, ...pictures)] : []));
+    find(".mistakes > div").replaceChildren(...faces);
   }
 
   /**
    * Puts the trained network, and the one before the training if the server still has it, into the menu of models, and shows
-   * the first on the stage, with a picture if one is given.
+   * the first on the stage, with {picture} if one is given.
    */
-  async function lookInto(picture = null) {
+  async function lookInto(picture = {}) {
     const { choices: built, fields, last } = current;
     const names = [last.model, last.before];
     const replies = await Promise.all(names.map((name) => request({ kind: "model", name })));
-    if (replies[0].error) return setText(find(".note"), replies[0].error);
+    if (replies[0].error) return say(replies[0].error);
     const here = replies.flatMap(({ result }) => result ?? []);
     for (const entry of here) menuModels.latest().set(entry.name, { ...entry, on_machine: true });
     const { name, default_patch_size: patchSize } = replies[0].result;
-    pageState.chooseTask("digits", { preset: name, patchSize, ...(picture && { picture }) });
+    pageState.chooseTask("digits", { preset: name, patchSize, ...picture });
     menuModels.publish(menuModels.latest());
     const { num_digits, learning_rate, shuffle_labels } = fields;
     const training = { steps: last.steps, seed: last.seed, num_digits, learning_rate, shuffle_labels };
     change({ section: FIRST_SECTION, network: built, training: fields.from ? null : training });
-    scrollTo({ top: 0 }); // this button is far below what it shows
+    scrollTo({ top: 0 }); // to the picture
   }
 
   async function download() {
     const reply = await request({ kind: "train", download: current.last.model });
-    if (reply.error) return setText(find(".note"), reply.error);
+    if (reply.error) return say(reply.error);
     const href = `data:application/zip;base64,${reply.result.zip}`;
     make("a", { href, download: "vit_demo-digits.zip" }).click();
-    setText(find(".note"), english("Saved *vit_demo-digits.zip*: unpack it, and explore a picture with its folder."));
+    say(english("Saved *vit_demo-digits.zip*: unpack it, and explore a picture with its folder."));
   }
 
-  find(".begin").addEventListener("click", () => begin());
-  find(".again").addEventListener("click", () => begin(linked));
+  find("[name=seconds]").addEventListener("change", draw);
+  find(".begin").addEventListener("click", () => begin(current ? {} : (linked ?? {})));
   find(".continue").addEventListener("click", () => begin({ from: current.last.model }));
   find(".cancel").addEventListener("click", () => {
     current.isCancelled = true;
@@ -255,12 +235,18 @@ export function createTraining(host, { change, request, startingPoints }) {
   find(".download").addEventListener("click", download);
   find(".copy-training").addEventListener("click", async () => {
     const copied = await copyText(trainingCode(current, defaults));
-    setText(find(".note"), copied ? english("Copied.") : english("The code could not be copied."));
+    say(copied ? english("Copied.") : english("The code could not be copied."));
   });
   languageChange.subscribe(host, draw);
-  const remember = (result) => {
-    drawing = result?.source.digit ?? drawing;
-  };
+
+  async function remember(result) {
+    if (!result?.source.digit || result.source.digit === drawing) return;
+    drawing = result.source.digit;
+    const shown = await loadImage(drawing).then(inkOnPaper, () => null);
+    if (result.source.digit !== drawing) return;
+    paper = shown;
+    draw();
+  }
   shownResult.subscribe(host, remember);
   remember(shownResult.latest());
 
@@ -268,28 +254,14 @@ export function createTraining(host, { change, request, startingPoints }) {
     linked = training;
     choices = ofBuild;
     const wanted = { ...config, patch_size: patchSize, pos_embed_grid: null };
-    hindrance = problem ? "" : trainingProblemOf(wanted, patchSize, limits);
-    network = problem || hindrance ? null : wanted;
-    if (!current) setText(find(".note"), hindrance);
+    hindrance = problem
+      ? english("A number of the network does not fit: see below.")
+      : trainingProblemOf(wanted, patchSize, limits);
+    network = hindrance ? null : wanted;
     draw();
   }
 
   return { show };
-}
-
-function noteOf({ state, step, steps, seconds, seed }, isCancelled) {
-  if (state === "waiting") return english("Waiting for a free core …");
-  if (state === "running") {
-    if (!steps || !step || !seconds) return english("It learns …");
-    const left = Math.ceil((seconds * (steps - step)) / step);
-    return translate("It learns: {left} s left.", { left });
-  }
-  if (state === "ended")
-    return isCancelled
-      ? english("Cancelled.")
-      : english("The server ended it, because it did not hear from this page in time.");
-  const values = { steps: formatInteger(steps), seconds: formatDecimals(seconds, 1), seed };
-  return translate("Done: {steps} steps in {seconds} s, seed {seed}.", values);
 }
 
 /** What was different about a run, as fields of Python. */

@@ -1,5 +1,5 @@
 // @ts-check
-// "Build": a visitor chooses the shape of a Vision Transformer and sees its size at once.
+// "Build": a visitor trains a network, and changes its shape, whose size is counted at once.
 
 import { copyText, make, makeOptions, newId, setText, track } from "../../../shared/dom.js";
 import { english, formatCount, formatInteger, languageChange, translate } from "../../../shared/language.js";
@@ -12,28 +12,37 @@ export const order = 80;
 export const sections = ["build"];
 
 export const html = `
-  <section class="card build">
-    <h2>Build a Vision Transformer</h2>
-    <p class="intro">Start from one of these networks, change a number, and see what it costs. The counts
-      follow from the shape alone. A network for digits can be trained here, and then looked into.</p>
-    <div class="columns">
-      <form class="fields" autocomplete="off"></form>
-      <div class="outcome">
-        <dl class="totals"></dl>
-        ${trainingHtml}
-        <ol class="stages"></ol>
-        <p class="hint">Operations are the multiply-accumulates of one forward pass with one picture, in matrix products and
-          convolutions; a count of floating-point operations is twice as large. Attention weights are those of one block in
-          float32; the fused kernel used here computes them in pieces and never stores them all.</p>
-        <div class="code">
-          <button type="button" class="quiet copy">Copy as Python</button>
-          <span class="news" role="status"></span>
-          <pre tabindex="0" aria-label="The network as Python code"></pre>
+  <section class="chapter build">
+    ${trainingHtml}
+    <details class="change">
+      <summary>Change the network</summary>
+      <p class="lead">Change a number and see what it costs; the counts follow from the shape alone.</p>
+      <div class="columns">
+        <form class="fields" autocomplete="off">
+          <h3>Training</h3>
+          <div class="field"><label><span>Time<small>seconds</small></span><select name="seconds"></select></label></div>
+          <div class="field"><label><span>Training digits</span><select name="num_digits"></select></label></div>
+          <div class="field"><label><span>Learning rate</span><select name="learning_rate"></select></label></div>
+          <label class="check"><input type="checkbox" name="shuffle_labels">Shuffle the labels</label>
+          <h3>Network</h3>
+        </form>
+        <div class="outcome">
+          <dl class="totals"></dl>
+          <ol class="stages"></ol>
+          <p class="hint">Operations are the multiply-accumulates of one forward pass with one picture, in matrix products and
+            convolutions; a count of floating-point operations is twice as large. Attention weights are those of one block in
+            float32; the fused kernel used here computes them in pieces and never stores them all.</p>
+          <div class="code">
+            <button type="button" class="quiet copy">Copy as Python</button>
+            <span class="news" role="status"></span>
+            <pre tabindex="0" aria-label="The network as Python code"></pre>
+          </div>
         </div>
       </div>
-    </div>
+    </details>
   </section>`;
 
+/** @type {[string, string, (value: number) => string][]} */
 const TOTALS = [
   ["parameters", english("Parameters"), formatCount],
   ["operations", english("Operations"), formatCount],
@@ -45,15 +54,10 @@ export function create(card, { change, request, startingPoints }) {
   const find = (selector) => card.querySelector(selector);
   const { defaults, networks } = startingPoints;
   const first = { start: networks[0].title, fields: {} };
-  const trainer = createTraining(find(".train"), { change, request, startingPoints });
+  const trainer = createTraining(card, { change, request, startingPoints });
   const form = createForm(find(".fields"), networks, choose);
-  const totals = TOTALS.map(([name, title, format]) => {
-    const value = make("dd");
-    find(".totals").append(make("div", {}, make("dt", { textContent: title }), value));
-    return { name, value, format };
-  });
   let shown = null;
-  let training = null; // how the network of a link was trained
+  let training = null; // how that of a link was trained
 
   /** Shows a visitor's choice at once: there may be no picture, and then no frame is drawn. */
   function choose(network) {
@@ -72,16 +76,18 @@ export function create(card, { change, request, startingPoints }) {
     const { config, patchSize } = networkOf(network, startingPoints);
     const problem = problemOf(config, patchSize);
     form.show(network, { config, patchSize }, problem);
+    if (network !== first) find(".change").open = true; // of a link, or the visitor's
     card.classList.toggle("invalid", Boolean(problem));
     find(".copy").disabled = Boolean(problem);
     setText(find(".code .news"), "");
-    trainer.show(config, patchSize, problem, network, training);
+    trainer.show(config, patchSize, problem, network === first ? null : network, training);
     if (problem) return;
     const found = totalsOf(config, patchSize);
-    for (const { name, value, format } of totals) {
-      setText(value, format(found[name]));
-      value.title = formatInteger(found[name]);
-    }
+    const totals = TOTALS.map(([name, title, format]) => {
+      const value = make("dd", { title: formatInteger(found[name]) }, format(found[name]));
+      return make("div", {}, make("dt", {}, title), value);
+    });
+    find(".totals").replaceChildren(...totals);
     const stages = stagesOf(config, patchSize);
     find(".stages").replaceChildren(...stages.map((stage) => stageRow(stage, found)));
     find("pre").textContent = pythonCode(config, patchSize, defaults);
@@ -100,59 +106,37 @@ export function create(card, { change, request, startingPoints }) {
 }
 
 function stageRow({ name, shape, parameters, operations, inner, times }, totals) {
-  const heading = make("b", { textContent: name });
-  if (times > 1) heading.append(make("small", { textContent: ` × ${times}` }));
-  const shapes = make("span", { className: "shapes" }, make("code", { textContent: formatShape(shape) }));
-  for (const [what, inside] of inner) {
-    shapes.append(make("small", {}, what, " ", make("code", { textContent: formatShape(inside) })));
-  }
+  const small = (...words) => make("small", {}, ...words);
+  const shapes = [["", shape], ...inner.map(([what, inside]) => [`${translate(what)} `, inside])];
+  const written = shapes.map(([what, of]) => small(what, make("code", {}, formatShape(of))));
+  const heading = make("b", {}, name, small(times > 1 ? ` × ${times}` : ""));
+  const share = (words, value, total) =>
+    value ? make("div", { title: formatInteger(value) }, small(words), track(value / total)) : make("div");
   return make(
     "li",
     {},
-    make("div", { className: "stage-name" }, heading, shapes),
+    make("div", { className: "stage-name" }, heading, ...written),
     share(translate("{number} parameters", { number: formatCount(parameters) }), parameters, totals.parameters),
     share(translate("{number} operations", { number: formatCount(operations) }), operations, totals.operations),
   );
 }
 
-/** A count with a bar for its share of the total; empty for none. */
-function share(words, value, total) {
-  if (!value) return make("div", { className: "share" });
-  const number = make("span", { className: "number", title: formatInteger(value) }, words);
-  return make("div", { className: "share" }, number, track(value / total));
-}
-
 // The form of the section Build: a starting point, and the fields of the configuration that a visitor may change.
 
+const POOLS = {
+  cls: english("the class token"),
+  mean: english("the mean of the patches"),
+  all: english("the mean of all tokens"),
+  "cls+mean": english("class token and mean, side by side"),
+  "cls+next": english("class token and the token after it"),
+};
+const YES_NO = { true: english("yes"), false: english("no") };
+const POSITIONS = { learned: english("learned"), sincos: english("sines and cosines"), none: english("none") };
+/** @type {[string, string, Record<string, string>][]} */
 const CHOICES = [
-  [
-    "pool",
-    english("The classifier reads"),
-    [
-      ["cls", english("the class token")],
-      ["mean", english("the mean of the patches")],
-      ["all", english("the mean of all tokens")],
-      ["cls+mean", english("class token and mean, side by side")],
-      ["cls+next", english("class token and the token after it")],
-    ],
-  ],
-  [
-    "class_token",
-    english("Class token"),
-    [
-      [true, english("yes")],
-      [false, english("no")],
-    ],
-  ],
-  [
-    "pos_embed",
-    english("Positions"),
-    [
-      ["learned", english("learned")],
-      ["sincos", english("sines and cosines")],
-      ["none", english("none")],
-    ],
-  ],
+  ["pool", english("The classifier reads"), POOLS],
+  ["class_token", english("Class token"), YES_NO],
+  ["pos_embed", english("Positions"), POSITIONS],
 ];
 
 /**
@@ -169,8 +153,8 @@ function createForm(form, networks, onChange) {
     return make("input", { type: "number", inputMode: "numeric", name, min: 0, max, oninput });
   });
   const selects = CHOICES.map(([name, , options]) => {
-    const onchange = ({ target }) => set(name, options[target.selectedIndex][0]);
-    return make("select", { name, onchange }, ...makeOptions(options));
+    const onchange = ({ target: { value } }) => set(name, name === "class_token" ? value === "true" : value);
+    return make("select", { name, onchange }, ...makeOptions(Object.entries(options)));
   });
   form.append(
     field(start, english("Start from")),
@@ -199,21 +183,17 @@ function createForm(form, networks, onChange) {
       // A field that is being emptied stays empty.
       if (!Number.isNaN(value) && input.valueAsNumber !== value) input.value = value;
     }
-    for (const [i, [name, , options]] of CHOICES.entries()) {
-      selects[i].selectedIndex = options.findIndex(([value]) => value === config[name]);
-    }
+    for (const select of selects) select.value = String(config[select.name]);
   }
 
   return { show };
 }
 
-function groups(networks) {
-  const names = [...new Set(networks.map(({ group }) => group))];
-  return names.map((label) => {
+const groups = (networks) =>
+  [...new Set(networks.map(({ group }) => group))].map((label) => {
     const titles = networks.filter(({ group }) => group === label).map(({ title }) => [title, title]);
     return make("optgroup", { label }, ...makeOptions(titles));
   });
-}
 
 const field = (control, title, unit = "") =>
   make("div", { className: "field" }, make("label", {}, make("span", {}, title, make("small", {}, unit)), control));

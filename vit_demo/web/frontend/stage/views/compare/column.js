@@ -1,3 +1,4 @@
+// @ts-check
 // One column of a comparison: its choices, its picture, and what is known about it.
 
 import { fillSelect, make, setProgress, setText } from "../../../shared/dom.js";
@@ -8,10 +9,9 @@ import { menuModels } from "../../../shared/pageState.js";
 import { formatArea, formatBytes, placeOf, probabilityOf, targetOf } from "../../format.js";
 import { scaleEnd } from "../../heatmapColours.js";
 import { measureOf, testedClass } from "../../onDemand.js";
-import { fitCanvas, listenToPatches, paintResult } from "../../pictureCanvas.js";
+import { fitCanvas, listenToPatches, paintResult } from "../../picture.js";
 
 const OPACITY = 0.8;
-const NONE = new Set();
 
 const HTML = `
   <div class="choices">
@@ -27,7 +27,7 @@ const HTML = `
   </div>
   <p class="at"></p>
   <dl></dl>
-  <button type="button" class="quiet remove">Remove</button>`;
+  <button type="button" class="quiet remove">Delete this column</button>`;
 
 /** `onChange(part)` gets a choice, `onHover(patch, result)` a patch or null, `onRemove()` a click on "Remove". */
 export function createColumn(methods, { onChange, onHover, onRemove }) {
@@ -35,7 +35,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
   const find = (selector) => element.querySelector(selector);
   const [canvas, pane] = [find("canvas"), find(".pane")];
   const selects = Object.fromEntries([...element.querySelectorAll("select")].map((one) => [one.dataset.compare, one]));
-  let shown = null; // what `show` was called with
+  let shown = /** @type {any} */ (null); // what `show` was called with
 
   for (const [name, select] of Object.entries(selects)) {
     select.addEventListener("change", () => onChange({ [name]: JSON.parse(select.value) }));
@@ -85,9 +85,9 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     const { result, map, end, hovered, choices } = shown;
     canvas.style.visibility = result ? "" : "hidden";
     if (!result) return;
-    const style = { ...methods[choices.method].style(result), floor: end };
+    const style = { ...methods[choices.method].style(result), end };
     const size = fitCanvas(canvas, pane, result.size);
-    paintResult(canvas, size, result, { map, style, opacity: OPACITY, queried: null, hovered, dropped: NONE });
+    paintResult(canvas, size, result, { map, style, opacity: OPACITY, hovered });
   }
 
   function describe() {
@@ -127,7 +127,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
   return { element, show, repaint: () => shown && paint() };
 }
 
-const sameForEvery = ({ label }) => translate("{method} is the same for every class", { method: translate(label) });
+const sameForEvery = ({ label }) => translate("{method} does not depend on the class", { method: translate(label) });
 
 // The columns of a comparison: {preset, patchSize, method, label}; label is the index of a class, null for the predicted one.
 

@@ -1,3 +1,4 @@
+// @ts-check
 // Compare: the same picture in two to four columns, under other patch sizes, models, methods or classes.
 
 import { setText } from "../../../shared/dom.js";
@@ -14,11 +15,10 @@ export const order = 60;
 export const sections = ["compare"];
 
 export const html = `
-  <section class="card compare">
+  <section class="chapter compare">
     <h2>Compare</h2>
-    <p class="intro">The same picture side by side. Maps with the same unit share one colour scale, shares of
-      attention as multiples of an even share, and pointing at a patch
-      shows the same place in every column.</p>
+    <p class="lead">The same picture in several columns, on one colour scale. Point at a square to see the same place in each.
+      An even share is what every square would get if all got the same.</p>
     <div class="tools">
       <button type="button" class="quiet add">Add a column</button>
       <button type="button" class="quiet reset">Reset</button>
@@ -30,10 +30,10 @@ export const html = `
 
 export function create(card, { request, methods, curves, change }) {
   const find = (selector) => card.querySelector(selector);
-  let whole = null; // the result that the stage shows
+  let whole = /** @type {any} */ (null); // the result that the stage shows
   let columns = []; // {choices, view, result, map, areas, error, progress, token}
-  let hovered = null; // {patch, result}
-  let chosen = null; // the columns of the page's state, {preset, patchSize, method, label}; null for the first ones
+  let hovered = /** @type {any} */ (null); // {patch, result}
+  let chosen = /** @type {any} */ (null); // the columns of the page's state, {preset, patchSize, method, label}; null for the first ones
   let isOpen = false;
   let frame = 0;
 
@@ -66,7 +66,7 @@ export function create(card, { request, methods, curves, change }) {
         : translate("colours from 0 to *{end}*: {unit}", { end: format(ends.get(unit)), unit: translate(unit) }),
     ]);
     const nothing = english("Draw a digit or choose a photo.");
-    setText(find(".scales"), whole ? [...new Map(words).values()].join(" · ") : nothing);
+    setText(find(".scales"), whole ? [...new Map(/** @type {any} */ (words)).values()].join(" · ") : nothing);
   }
 
   function describe({ choices: { method }, map, result }) {

@@ -1,3 +1,4 @@
+// @ts-check
 // What a saved map is, in words, as data and as code that computes it again.
 
 import { cellOf } from "../../../shared/geometry.js";
@@ -34,8 +35,8 @@ export function captionOf(saved) {
 const faithfulnessLine = ({ baseline, deletion, insertion }) => {
   const side = ({ area, random_area: random }) =>
     translate("{area} (random order {random})", { area: formatArea(area), random: formatArea(random) });
-  const words = BASELINES.find(([name]) => name === baseline)[1];
-  return translate("faithfulness: deletion {deletion}, insertion {insertion}; removed patches become: {words}", {
+  const words = Object.fromEntries(BASELINES)[baseline];
+  return translate("faithfulness: deletion {deletion}, insertion {insertion}; masked squares become: {words}", {
     deletion: side(deletion),
     insertion: side(insertion),
     words: translate(words),

@@ -5,7 +5,7 @@ import { make } from "../../../shared/dom.js";
 import { currentLanguage, translate } from "../../../shared/language.js";
 import { formatNumber, percent } from "../../format.js";
 import { heatCanvas, heatStops, scaleEnd } from "../../heatmapColours.js";
-import { paintResult } from "../../pictureCanvas.js";
+import { paintResult } from "../../picture.js";
 import { captionOf } from "./description.js";
 
 const SIDE = 896; // pixels of the longer side of a saved picture
@@ -24,7 +24,7 @@ const sizeOf = ({ size: [width, height] }) => {
 function pictureOf({ result, map, style, opacity, smooth, dropped }) {
   const [width, height] = sizeOf(result);
   const canvas = make("canvas", { width, height });
-  paintResult(canvas, [width, height], result, { map, style, opacity, smooth, queried: null, hovered: null, dropped });
+  paintResult(canvas, [width, height], result, { map, style, opacity, smooth, dropped });
   return canvas;
 }
 
@@ -135,7 +135,7 @@ pre { padding: 1rem; overflow-x: auto; border-radius: 12px; background: #f1f1f3;
 ${rest.map((line) => `<p>${line}</p>`).join("\n")}
 <div class="pictures">
 ${picture(result.pictureUrl, escapeXml(translate("Picture")))}
-${picture(pictureOf(saved).toDataURL(), title)}
+${picture(pictureOf(saved).toDataURL(), escapeXml(translate("Map")))}
 </div>
 ${bar}
 <h2>${escapeXml(translate("Prediction"))}</h2>

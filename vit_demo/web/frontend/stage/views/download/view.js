@@ -9,7 +9,7 @@ import { npz } from "./npz.js";
 import { pngOf, reportOf, svgOf } from "./pictures.js";
 import { curvesCsv, figureSvg, headsCsv } from "./tables.js";
 
-export const order = 55;
+export const order = 85;
 
 export const offline = true;
 
@@ -27,8 +27,8 @@ const FILES = [
 ];
 
 export const html = `
-  <section class="card download">
-    <h2>Download</h2>
+  <section class="chapter download">
+    <h3>Take it away</h3>
     <div class="buttons">
       <details class="files">
         <summary class="quiet">Download</summary>
@@ -43,7 +43,7 @@ export const html = `
 const LIFETIME = 60_000; // milliseconds that a browser gets to save a file
 const HINT = english("JSON and NPZ hold the package’s own float32 values.");
 const NO_SERVER = english("Here the values are those that came with the picture: attention within 0.0001.");
-const NO_COMMAND = english("The command line cannot remove patches: copy the Python code instead.");
+const NO_COMMAND = english("The command line cannot rub out squares: copy the Python code instead.");
 
 export function create(card, { request, methods, curves }) {
   const hint = card.querySelector("[role=status]");
@@ -124,10 +124,10 @@ export function create(card, { request, methods, curves }) {
     if (event.key === "Escape") menu.open = false;
   });
 
-  function draw({ result, method, view, map, choices }) {
+  function draw({ result, method, view, map, style, choices }) {
     const name = Object.keys(methods).find((each) => methods[each] === method);
     const { opacity, smooth } = choices;
-    const [style, dropped] = [method.style(result), new Set(result.dropped)];
+    const dropped = new Set(result.dropped);
     shown = map ? { result, method, name, methods, curves, view, map, style, opacity, smooth, dropped } : null;
     for (const button of buttons) button.disabled = !shown;
   }

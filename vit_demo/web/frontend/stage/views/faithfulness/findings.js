@@ -1,3 +1,4 @@
+// @ts-check
 // What a test of a heatmap found, in words.
 
 import { make, setProgress, setText } from "../../../shared/dom.js";
@@ -14,9 +15,9 @@ export function faithfulnessText(name, { deletion, insertion }) {
   return [
     translate(VERDICTS[Number(deletes)][Number(inserts)], { name, orders: deletion.random.length }),
     [
-      translate("Deletion, its strongest patches removed first:"),
+      translate("Deletion, the strongest squares masked first:"),
       comparison(deletion, translate("lower is better")),
-      translate("Insertion, its strongest patches inserted first:"),
+      translate("Insertion, the strongest squares put in first:"),
       comparison(insertion, translate("higher is better")),
     ].join(" "),
   ];
@@ -27,12 +28,12 @@ export const beatsAll = ({ random, orders_beaten: ordersBeaten }) => ordersBeate
 /** By whether the heatmap deletes, and then inserts, better than every random order. */
 const VERDICTS = [
   [
-    english("*Not clearly better than random*: do not read its strongest patches as the reason for *{name}*."),
-    english("*In part*: its strongest patches restore *{name}*, but it does not clearly need them."),
+    english("*Not clearly better than random*: do not read the strongest squares as the reason for *{name}*."),
+    english("*In part*: the strongest squares alone bring *{name}* back, but it does not clearly need them."),
   ],
   [
-    english("*In part*: *{name}* needs its strongest patches, but they do not clearly restore it on their own."),
-    english("*Yes, better than all {orders} random orders*: its strongest patches matter to *{name}*."),
+    english("*In part*: *{name}* needs the strongest squares, but they alone do not clearly bring it back."),
+    english("*Yes, better than all {orders} random orders*: the strongest squares matter to *{name}*."),
   ],
 ];
 
@@ -50,20 +51,27 @@ function comparison({ area, random_area: randomArea, random, orders_beaten: coun
  * randomized, for a map of `numPatches`.
  */
 export function randomizationText(correlations, numPatches) {
+  const [first, second] = correlations;
   const last = correlations.at(-1);
-  return translate(
-    "With all weights randomized, the map’s rank correlation with this heatmap is {value} (1: the same order of patches, 0: unrelated): {similarity}.",
+  const words = translate(
+    "With all weights random, the map’s rank correlation with this one is {value} (1: the same order of squares, 0: unrelated): {similarity}.",
     { value: formatArea(last), similarity: similarity(last, numPatches) },
   );
+  const isSudden = correlations.length > 2 && first - second > SUDDEN * (first - last);
+  return isSudden
+    ? `${words} ${translate("Most of the change comes with the classifier head, which is replaced first.")}`
+    : words;
 }
+
+const SUDDEN = 0.5; // of the whole change
 
 /** Two unrelated maps of n patches correlate by less than 2 / √(n - 1) in 95 % of all cases. */
 function similarity(correlation, numPatches) {
   const chance = 2 / Math.sqrt(Math.max(1, numPatches - 1));
   if (Math.abs(correlation) <= chance) {
-    return translate("no more than expected by chance with {patches} patches", { patches: numPatches });
+    return translate("no more than expected by chance with {patches} squares", { patches: numPatches });
   }
-  if (correlation < 0) return translate("the order is partly reversed");
+  if (correlation < 0) return translate("the order is partly reversed, so the map depends on what was learned");
   if (correlation > 0.7) return translate("most of the order does not depend on the learned weights");
   return translate("part of the order does not depend on the learned weights");
 }
@@ -83,11 +91,24 @@ function svg(tag, attributes, ...children) {
 /**
  * A figure with its own title, legend and scale.
  * `curve` is the heatmap's, `randoms` those of random orders, over `places` from 0 to 1; `other`, {places, curve, words}, is
- * one to compare with. `ends` label the horizontal axis, and `format` writes the values at the ends of the vertical one.
+ * one to compare with. `ends` label the horizontal axis, and `format` writes the values at the ends of the vertical one, which
+ * reaches at least `least`.
+ *
+ * @param {any} chart
  */
-export function lineChart({ title, places, curve, randoms, ends, legend, other = null, format = asPercentage }) {
+export function lineChart({
+  title,
+  places,
+  curve,
+  randoms,
+  ends,
+  legend,
+  other = null,
+  format = asPercentage,
+  least = 0,
+}) {
   const values = [...curve, ...randoms.flat(), ...(other?.curve ?? [])];
-  const top = axisTop(Math.max(...values));
+  const top = axisTop(Math.max(...values, least));
   const bottom = Math.min(...values) < 0 ? -axisTop(-Math.min(...values)) : 0;
   const heightOf = (value) => (HEIGHT * (top - value)) / (top - bottom);
   const point = (place, value) => [place * WIDTH, heightOf(value)].map((number) => number.toFixed(1));
@@ -128,7 +149,7 @@ export function lineChart({ title, places, curve, randoms, ends, legend, other =
 /** The axis ends a little above the curves, at a number that is easy to read: 0.01, 0.02, 0.05, 0.1 and so on. */
 export function axisTop(peak) {
   const power = 10 ** Math.floor(Math.log10(Math.max(peak, 0.01)));
-  return [1, 2, 5, 10].map((step) => Number((step * power).toPrecision(1))).find((top) => top >= peak);
+  return [1, 2, 5, 10].map((step) => Number((step * power).toPrecision(1))).find((top) => top >= peak) ?? peak;
 }
 
 export const asPercentage = (value) => percent(100 * value);
@@ -145,9 +166,9 @@ const defaults = ({ numBlocks }) => ({ block: numBlocks - 1, head: -1, direction
 export function createMethodTable(panel, methods, curves) {
   const find = (selector) => panel.querySelector(selector);
   const [button, table, status, bar] = ["button", "table", ".table-status", ".progress"].map(find);
-  let about = null;
+  let about = /** @type {any} */ (null);
   let key = "";
-  let running = null; // a token of the comparison that is computed
+  let running = /** @type {any} */ (null); // a token of the comparison that is computed
 
   async function run() {
     if (running) return stop(english("Cancelled."));
@@ -157,12 +178,13 @@ export function createMethodTable(panel, methods, curves) {
     const names = Object.keys(methods);
     const body = start();
     let randoms = [];
-    let compared = null; // the latest method
+    let compared = /** @type {any} */ (null); // the latest method
     const isCurrent = () => running === request;
     for (const [i, name] of ["", ...names].entries()) {
       const method = translate(name ? methods[name].label : english("random orders"));
       setText(status, translate("Computing *{method}* …", { method }));
-      const onProgress = (progress) => setProgress(bar, true, (i + (progress ?? 0)) / (names.length + 1));
+      const onProgress = (/** @type {number | null} */ progress) =>
+        setProgress(bar, true, (i + (progress ?? 0)) / (names.length + 1));
       onProgress(0);
       const reply = name
         ? await curves.ofMap(result, { ...fieldsOf(name), label, against, baseline }, { isCurrent, onProgress })
@@ -220,7 +242,7 @@ export function createMethodTable(panel, methods, curves) {
 
 function row({ label, classSpecific }, { deletion, insertion }) {
   const name = make("th", { scope: "row", textContent: label });
-  if (!classSpecific) name.append(make("small", { textContent: ` ${english("same for every class")}` }));
+  if (!classSpecific) name.append(make("small", { textContent: ` ${english("whatever the class")}` }));
   const cells = [deletion, insertion].map((side) => cell(side.area, remarkOf(side)));
   return make("tr", {}, name, ...cells);
 }

@@ -1,64 +1,72 @@
-// Whether a heatmap is faithful: deletion, insertion and randomization of the heatmap on the stage, on request.
+// @ts-check
+// Whether the colours can be trusted: deletion, insertion and randomization of the heatmap on the stage, on request. What was
+// found with each mask stands side by side.
 
 import { constants } from "../../../shared/constants.js";
-import { segmentChoice, setProgress, setText } from "../../../shared/dom.js";
+import { make, makeButton, setProgress, setText } from "../../../shared/dom.js";
 import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
 import { className, formatArea, formatNumber, percent } from "../../format.js";
 import { BASELINES, compare, isDefaultMap, mapFields, measureOf, PROBABILITY, testedClass } from "../../onDemand.js";
+import { fitCanvas, paintResult } from "../../picture.js";
 import { asPercentage, createMethodTable, faithfulnessText, lineChart, randomizationText } from "./findings.js";
 
 /** What the test does, by what it measures of the class. */
 const WHAT_IT_DOES = {
   probability: english(
-    "A heatmap is faithful if its strongest patches matter most to *{name}*. So they are removed first (deletion) or inserted first (insertion), and the probability of *{name}* is compared with random orders.",
+    "If the colours are right, the strongest squares matter most to *{name}*. So the test masks them first (deletion), and then puts them first into an empty picture (insertion), and compares the probability of *{name}* with that of random orders.",
   ),
   logit: english(
-    "A heatmap is faithful if its strongest patches matter most to *{name}*. So they are removed first (deletion) or inserted first (insertion), and the score of *{name}*, its logit, is compared with random orders: its probability is below {least}, too small to fall.",
+    "If the colours are right, the strongest squares matter most to *{name}*. So the test masks them first (deletion), and then puts them first into an empty picture (insertion), and compares the score of *{name}*, its logit, with that of random orders: its probability is below {least}, too small to fall.",
   ),
   score: english(
-    "A heatmap is faithful if its strongest patches matter most to the prediction. So they are removed first (deletion) or inserted first (insertion), and the score of *{name}* is compared with random orders.",
+    "If the colours are right, the strongest squares matter most to *{name}*. So the test masks them first (deletion), and then puts them first into an empty picture (insertion), and compares the score of *{name}* with that of random orders.",
   ),
   "difference of logits": english(
-    "A heatmap is faithful if its strongest patches matter most to *{name}*. So they are removed first (deletion) or inserted first (insertion), and what speaks for *{name}*, the difference of both scores, is compared with random orders.",
+    "If the colours are right, the strongest squares matter most to *{name}*. So the test masks them first (deletion), and then puts them first into an empty picture (insertion), and compares the difference of both scores with that of random orders.",
   ),
 };
 
-/** What a removed patch becomes. */
-const REPLACEMENTS = {
-  mean: english(
-    "A removed patch is replaced by the colour that normalization maps to 0: almost blank paper for digits, plain grey for most models of photos.",
-  ),
-  blur: english("A removed patch is replaced by the same patch of a blurred picture."),
-  black: english("A removed patch is replaced by pixels of value 0: black in a photo, blank paper for digits."),
+/** What a masked square becomes: the heading of its findings, and the words. */
+const MASKS = {
+  mean: [
+    english("Masked by the mean colour"),
+    english(
+      "A masked square gets the colour that normalization maps to 0: almost blank paper for digits, plain grey for most models of photos.",
+    ),
+  ],
+  blur: [english("Masked by a blur"), english("A masked square gets the same square of a blurred picture.")],
+  black: [
+    english("Masked by pixels of 0"),
+    english("A masked square gets pixels of value 0: black in a photo, blank paper for digits."),
+  ],
 };
 
-export const order = 30;
+export const order = 80;
 
 export const html = `
-  <section class="card faithfulness">
-    <div class="start">
-      <div>
-        <h2>Is this heatmap faithful?</h2>
-        <p class="status"></p>
+  <section class="chapter faithfulness" aria-label="Can the colours be trusted?">
+    <h2>Can the colours be trusted?</h2>
+    <div class="beside">
+      <figure class="mirror"><div><canvas role="img"></canvas></div><figcaption></figcaption></figure>
+      <div class="verdicts">
+        <p class="lead status"></p>
+        <div class="start">
+          <button type="button" class="primary test"></button>
+          <span class="masks"></span>
+          <div class="progress" aria-hidden="true"><i></i></div>
+        </div>
+        <div class="findings" aria-live="polite"></div>
+        <p class="randomization hint"></p>
+        <div class="every">
+          <button type="button" class="quiet" disabled>Compare all methods</button>
+          <p class="table-status" aria-live="polite"></p>
+          <div class="progress" aria-hidden="true"><i></i></div>
+          <div class="scroller"><table hidden></table></div>
+        </div>
+        <div data-place="download"></div>
       </div>
-      <div class="baseline"><span class="name">Removed patches become</span><div></div></div>
-      <button type="button" class="quiet test">Test this heatmap</button>
-      <div class="progress" aria-hidden="true"><i></i></div>
-    </div>
-    <div class="findings" hidden>
-      <p class="subject"></p>
-      <p class="conclusion" aria-live="polite"></p>
-      <p class="measurements"></p>
-      <div class="charts"></div>
-      <p class="randomization"></p>
-    </div>
-    <div class="every">
-      <button type="button" class="quiet" disabled>Compare all methods</button>
-      <p class="table-status" aria-live="polite"></p>
-      <div class="progress" aria-hidden="true"><i></i></div>
-      <div class="scroller"><table hidden></table></div>
     </div>
   </section>`;
 
@@ -67,21 +75,20 @@ export function create(card, { request, methods, curves }) {
   const button = find(".test");
   const tooltip = createTooltip(card);
   const table = createMethodTable(find(".every"), methods, curves);
-  const tests = createTasks(() => current, update);
-  let current = null; // {result, fields, subject, name, measure}: the heatmap that can be tested now, its class, and what is measured of that
-  let drawn = null; // what the charts show: {test, version}
-  let baseline = BASELINES[0][0];
+  const tests = createTasks(() => testedNow, update);
+  let current = /** @type {any} */ (null); // {result, fields, name, measure}: the heatmap that can be tested now
+  let testedNow = /** @type {any} */ (null); // what is tested: the same with a mask
+  let drawn = "";
 
-  const bar = segmentChoice(find(".baseline div"), english("Removed patches become"), BASELINES, (chosen) => {
-    baseline = chosen;
-    if (current) setCurrent(current);
-  });
-  bar.set(baseline);
+  const withMask = (baseline) => ({ ...current, fields: { ...current.fields, baseline } });
+  const taskOf = (baseline) => current && tests.of(withMask(baseline));
+  const runningTask = () => BASELINES.map(([baseline]) => taskOf(baseline)).find((test) => test?.running);
 
-  function run() {
-    if (tests.of(current)?.running) return tests.cancel(current);
-    const { result, fields } = current;
-    tests.start(current, { version: 0, found: null, correlations: null, baseline: fields.baseline }, steps);
+  function run(baseline) {
+    if (runningTask()) return tests.cancel(testedNow);
+    testedNow = withMask(baseline);
+    const { result, fields } = testedNow;
+    tests.start(testedNow, { version: 0, found: null, correlations: null }, steps);
 
     /** The heatmap's own curves, then each random order, then randomization; resolves to the last reply. */
     async function steps({ put, isCurrent, onProgress }) {
@@ -107,92 +114,125 @@ export function create(card, { request, methods, curves }) {
   }
 
   function update() {
-    const test = tests.of(current);
-    const isDone = test?.found && !test.running && !test.error;
-    button.disabled = !current || Boolean(isDone);
-    setText(button, test?.running ? english("Cancel") : isDone ? english("Tested") : english("Test this heatmap"));
-    setProgress(find(".start .progress"), Boolean(test?.running), test?.progress);
-    if (drawn && (drawn.test !== test || test.isForgotten)) drawFindings(null); // a verdict is about its own heatmap
-    if (test?.found && (drawn?.test !== test || drawn.version !== test.version)) {
-      drawFindings({ ...current, test, version: test.version });
-    }
+    const running = runningTask();
+    const isTested = (baseline) => {
+      const { found, running, error } = taskOf(baseline) ?? {};
+      return Boolean(found) && !running && !error;
+    };
+    const next = BASELINES.map(([baseline]) => baseline).filter((baseline) => !isTested(baseline));
+    button.disabled = !current || (isTested(BASELINES[0][0]) && !running);
+    const idle = isTested(BASELINES[0][0]) ? english("Tested") : english("Test these colours");
+    setText(button, running ? english("Cancel") : idle);
+    const others =
+      isTested(BASELINES[0][0]) && !running ? BASELINES.filter(([baseline]) => next.includes(baseline)) : [];
+    find(".masks").replaceChildren(
+      ...others.map(([baseline, words]) =>
+        makeButton(
+          () => run(baseline),
+          { className: "link" },
+          translate("Again with {mask}", { mask: translate(words) }),
+        ),
+      ),
+    );
+    setProgress(find(".start .progress"), Boolean(running), running?.progress);
     const values = { name: current?.name ?? "…", least: percent(100 * constants.improbable) };
-    find(".status").role = test?.error ? "status" : null; // what the test does is read like any text
+    const error = BASELINES.map(([baseline]) => taskOf(baseline)?.error).find(Boolean);
+    find(".status").role = error ? "status" : null; // what the test does is read like any text
     setExplainedText(
       find(".status"),
-      test?.error || translate(WHAT_IT_DOES[current?.measure ?? PROBABILITY], values),
+      error || translate(WHAT_IT_DOES[current?.measure ?? PROBABILITY], values),
       tooltip,
     );
+    drawFindings();
   }
 
-  function drawFindings(next) {
-    drawn = next;
-    find(".findings").hidden = !next;
-    if (!next) return;
-    const { subject, name, measure } = next;
-    const { found, correlations, running } = next.test;
-    const isCompared = found.deletion.random.length === constants.numOrders;
-    const [conclusion, measurements] = isCompared ? faithfulnessText(name, found) : ["", ""];
-    const testedOn = translate("tested on *{name}* ({measure})", { name, measure: translate(measure) });
-    setText(find(".findings .subject"), `${subject} · ${testedOn}`);
-    setText(find(".conclusion"), conclusion || (running ? english("Random orders are being computed.") : ""));
-    if (conclusion && document.activeElement === button) find(".conclusion").scrollIntoView({ block: "nearest" });
-    setExplainedText(
-      find(".measurements"),
-      `${measurements} ${translate(REPLACEMENTS[next.test.baseline])}`.trim(),
-      tooltip,
-    );
-    const chart = (title, { curve, random, area, random_area: randomArea }, ends) => {
-      const legend = [
-        translate("this heatmap {area}", { area: formatArea(area) }),
-        ...(random.length ? [randomWords(random.length, formatArea(randomArea))] : []),
-      ];
-      return lineChart({ title, places: found.fractions, curve, randoms: random, ends, legend, format });
-    };
-    const format = measure === PROBABILITY ? asPercentage : formatNumber;
-    const charts = [
-      chart(translate("{name}: patches removed", { name }), found.deletion, [
-        translate("all patches"),
-        translate("none left"),
-      ]),
-      chart(translate("{name}: patches inserted", { name }), found.insertion, [
-        translate("no patch"),
-        translate("all patches"),
-      ]),
-    ];
-    if (correlations) charts.push(randomizationChart(correlations));
-    find(".charts").replaceChildren(...charts);
-    const { numPatches, dropped } = next.result;
-    const text = correlations ? randomizationText(correlations, numPatches - dropped.length) : "";
+  /** What was found with each mask, in columns beside each other; nothing of another heatmap. */
+  function drawFindings() {
+    const tested = current
+      ? BASELINES.map(([baseline]) => [baseline, taskOf(baseline)]).filter(([, test]) => test?.found)
+      : [];
+    const key = JSON.stringify([
+      current?.fields,
+      current?.result.run,
+      tested.map(([baseline, { version }]) => [baseline, version]),
+    ]);
+    if (key === drawn) return;
+    drawn = key;
+    find(".findings").replaceChildren(...tested.map(([baseline, test]) => findingOf(current, baseline, test, tooltip)));
+    const { correlations } = tested.map(([, test]) => test).find((test) => test.correlations) ?? {};
+    const text = correlations
+      ? randomizationText(correlations, current.result.numPatches - current.result.dropped.length)
+      : "";
     setExplainedText(find(".randomization"), text, tooltip);
+    if (correlations) find(".findings").append(randomizationChart(correlations));
   }
 
   /** Without a result there is nothing to test; with one, the next frame says what. */
   function show(result) {
     current = null;
-    card.hidden = Boolean(result && !result.predictions.length);
+    for (const part of [".status", ".start", ".findings", ".randomization", ".every"]) {
+      find(part).hidden = Boolean(result && !result.predictions.length);
+    }
     if (!result) table.show(null);
     update();
   }
 
-  function draw({ result, choices, chosenMethod, pinnedView }) {
+  function draw({ result, map, style, choices, chosenMethod, pinnedView }) {
+    drawMirror(result, map, style, choices);
+    setText(find(".mirror figcaption"), chosenMethod.subject(result, pinnedView));
     if (!result.predictions.length) return;
     const { index, label } = testedClass(result, chosenMethod, choices.label);
     const fields = { label: index, ...mapFields(methods, result, choices) };
     const name = chosenMethod.classSpecific ? className(result, pinnedView) : label;
     const measure = measureOf(result, fields);
-    setCurrent({ result, fields, subject: chosenMethod.subject(result, pinnedView), name, measure });
-  }
-
-  function setCurrent(heatmap) {
-    current = { ...heatmap, fields: { ...heatmap.fields, baseline } };
-    const { label, against } = current.fields;
-    table.show({ ...current, label, against, baseline });
+    current = { result, fields, name, measure };
+    table.show({ ...current, label: fields.label, against: fields.against, baseline: BASELINES[0][0] });
     update();
   }
 
-  button.addEventListener("click", run);
+  /** The map that is tested, small, as it stands in the picture. */
+  function drawMirror(result, map, style, { opacity, smooth }) {
+    const canvas = find(".mirror canvas");
+    const size = fitCanvas(canvas, canvas.parentElement, result.size);
+    paintResult(canvas, size, result, { map, style, opacity, smooth, dropped: new Set(result.dropped) });
+    canvas.ariaLabel = translate("The map that is tested");
+  }
+
+  button.addEventListener("click", () => run(BASELINES[0][0]));
   return { show, draw };
+}
+
+/** A column of what was found with one mask. */
+function findingOf({ name, measure }, baseline, { found, running }, tooltip) {
+  const [heading, meaning] = MASKS[baseline];
+  const isCompared = found.deletion.random.length === constants.numOrders;
+  const [conclusion, measurements] = isCompared ? faithfulnessText(name, found) : ["", ""];
+  const [verdict, words] = [make("p", { className: "conclusion" }), make("p", { className: "measurements hint" })];
+  setText(verdict, conclusion || (running ? english("Random orders are being computed.") : ""));
+  setExplainedText(words, `${measurements} ${translate(meaning)}`.trim(), tooltip);
+  const format = measure === PROBABILITY ? asPercentage : formatNumber;
+  const chart = (title, { curve, random, area, random_area: randomArea }, ends) => {
+    const legend = [
+      translate("this map {area}", { area: formatArea(area) }),
+      ...(random.length ? [randomWords(random.length, formatArea(randomArea))] : []),
+    ];
+    return lineChart({ title, places: found.fractions, curve, randoms: random, ends, legend, format });
+  };
+  return make(
+    "article",
+    { className: "finding" },
+    make("h3", {}, translate(heading)),
+    verdict,
+    chart(translate("{name} while squares are masked", { name }), found.deletion, [
+      translate("all there"),
+      translate("none left"),
+    ]),
+    chart(translate("{name} while squares are put in", { name }), found.insertion, [
+      translate("none there"),
+      translate("all there"),
+    ]),
+    words,
+  );
 }
 
 /** The mean area of the random orders, and how many are still to come. */
@@ -204,13 +244,19 @@ function randomWords(count, area) {
 }
 
 function randomizationChart(correlations) {
-  return lineChart({
-    title: translate("Similarity as the weights are randomized"),
+  const chart = lineChart({
+    title: translate("Likeness as the weights are replaced by random ones"),
     places: correlations.map((_, i) => i / (correlations.length - 1)),
     curve: correlations,
     randoms: [],
     ends: [translate("trained weights"), translate("all weights random")],
-    legend: [translate("rank correlation with this heatmap")],
+    legend: [translate("rank correlation with this map")],
     format: formatArea,
   });
+  return make(
+    "article",
+    { className: "finding" },
+    make("h3", {}, translate("Does it depend on what was learned?")),
+    chart,
+  );
 }

@@ -43,6 +43,7 @@ const OUTER = 0.02; // the share of tokens at either end of a component that get
 export const MODES = {
   similarity: {
     title: english("Similarity"),
+    use: english("which squares are alike for the network"),
     show(tokens, { token }) {
       const values = similarities(tokens, token);
       const range = [tokens.lowest, 1];
@@ -51,14 +52,15 @@ export const MODES = {
     legend: ({ range }) => ({ scale: range.map(formatCosine) }),
     sentence: ({ width }, { block }) =>
       translate(
-        "After block {block} each patch is a token, a list of *{width} numbers*. The more a patch is coloured, the more its token points in the direction of the outlined patch’s token: the model treats the two alike.",
+        "After block {block} each square is a token, a list of *{width} numbers*. The stronger the colour, the more a square’s token points in the direction of the outlined one’s: the network treats the two alike.",
         { block: block + 1, width },
       ),
     reading: (_tokens, token, { values }) =>
       translate("cosine similarity *{value}*", { value: formatCosine(values[token]) }),
   },
   pca: {
-    title: english("PCA colours"),
+    title: english("PCA"),
+    use: english("the three directions in which tokens differ most, as colours"),
     show({ components, foreground }, { background }) {
       const { scores, shares } = background ? foreground : components;
       return { scores, shares, colours: (opacity) => componentColours(scores, opacity) };
@@ -72,7 +74,7 @@ export const MODES = {
     }),
     sentence: () =>
       english(
-        "PCA: the three directions in which the tokens differ most are shown as *red*, *green* and *blue*. Patches of the same colour have similar tokens, although no label of a patch was ever given to the model.",
+        "PCA: the three directions in which the tokens differ most are shown as *red*, *green* and *blue*. Squares of the same colour have similar tokens, although the network was never told what is in a square.",
       ),
     subject: () => translate("*principal components* 1 to 3"),
     reading({ scale }, token, { scores }) {
@@ -84,6 +86,7 @@ export const MODES = {
   },
   segments: {
     title: english("Segments"),
+    use: english("groups of similar tokens, by k-means"),
     show({ segments: known, count }, { k }) {
       const segments = known.subarray((k - 1) * count, k * count);
       const counts = Array.from({ length: k }, (_, i) => segments.reduce((sum, each) => sum + Number(each === i), 0));
@@ -95,18 +98,19 @@ export const MODES = {
     }),
     sentence: (_tokens, { k }) =>
       translate(
-        "The patches are divided into *{k} groups* of similar tokens by k-means. They may follow objects, colours, or only the place in the picture: no label of a patch was ever given to the model.",
+        "The squares are divided into *{k} groups* of similar tokens by k-means. They may follow objects, colours, or only the place in the picture: the network was never told what is in a square.",
         { k },
       ),
     subject: ({ k }) => translate("*{k} segments*", { k }),
     reading: (_tokens, token, { segments, counts }) =>
-      translate("segment *{segment}*: {count} patch|segment *{segment}*: {count} patches", {
+      translate("segment *{segment}*: {count} square|segment *{segment}*: {count} squares", {
         segment: segments[token] + 1,
         count: counts[segments[token]],
       }),
   },
   norms: {
     title: english("Norms"),
+    use: english("the length of each token"),
     show(tokens) {
       const range = normRange(tokens);
       return { range, colours: (...how) => heatColours(tokens.norms, ...range, ...how) };
@@ -115,11 +119,11 @@ export const MODES = {
     sentence: ({ outliers, count }) =>
       outliers.size
         ? translate(
-            "The more a patch is coloured, the *longer* its token (its norm). Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *{outliers}* of {all} here.",
+            "The stronger the colour, the *longer* a square’s token (its norm). Large networks turn a few squares of little content into storage for the whole picture; such outliers are outlined: *{outliers}* of {all} here.",
             { outliers: outliers.size, all: count },
           )
         : english(
-            "The more a patch is coloured, the *longer* its token (its norm). Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *none* here.",
+            "The stronger the colour, the *longer* a square’s token (its norm). Large networks turn a few squares of little content into storage for the whole picture; such outliers are outlined: *none* here.",
           ),
     subject: () => translate("*length* of each token"),
     reading({ norms, outliers }, token) {
@@ -131,6 +135,7 @@ export const MODES = {
   },
   classes: {
     title: english("Predictions"),
+    use: english("what the network would say of each square alone"),
     show(tokens) {
       const legend = classLegend(tokens);
       return { legend, colours: (opacity) => classColours(tokens, legend, opacity) };
@@ -140,9 +145,9 @@ export const MODES = {
     }),
     sentence: (_tokens, _choices, result) =>
       `${translate(
-        "The class that the classifier head predicts from *each patch’s token alone*, as if this block were the last.",
+        "What the classifier head would say of *each square’s token alone*, as if this block were the last.",
       )} ${translate(trainedOn(result))}`,
-    subject: () => translate("*prediction* of each patch"),
+    subject: () => translate("*prediction* of each square"),
     reading: (tokens, token, result) =>
       classesOf(tokens, token)
         .map(({ name, probability }, i) => [i ? name : `*${name}*`, probability])
@@ -176,21 +181,7 @@ export function subjectOf(mode, { pictures }, { block, k, query }, result) {
 
 /** What the value of one patch means; `shown` is what its mode shows. */
 export const readingOf = (mode, tokens, token, shown) =>
-  token < 0 ? english("this patch is removed") : MODES[mode].reading(tokens, token, shown);
-
-/** How to look around, for a mouse and for a finger. */
-export const hintsOf = (mode) =>
-  mode === "similarity"
-    ? {
-        mouse: english(
-          "Point at a patch to compare it with all others; click it, or use the arrow keys, to keep that. Esc goes back.",
-        ),
-        touch: english("Tap a patch to compare it with all others."),
-      }
-    : {
-        mouse: english("Point at a patch to read its values, or move there with the arrow keys."),
-        touch: english("Tap a patch to read its values."),
-      };
+  token < 0 ? english("rubbed out") : MODES[mode].reading(tokens, token, shown);
 
 /** Colours [red, green, blue from 0 to 255, alpha from 0 to 1] on a scale from `low` to `high`, over a photo or paper. */
 function heatColours(values, low, high, opacity, paper = false) {

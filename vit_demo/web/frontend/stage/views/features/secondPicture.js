@@ -1,15 +1,15 @@
+// @ts-check
 // The second picture of the features: an example, a photo of the visitor's own, or the picture on the stage, kept for the next.
 
 import { isNew, make, makeOptions, onFile } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
-import { createRequestIds } from "../../../shared/requests.js";
+import { createRequestIds, sendPhoto } from "../../../shared/requests.js";
 
 const NONE = "";
 const KEEP = "keep";
 const FILE = "file";
 const NUM_DIGITS = 10;
 const UPLOADING = english("Uploading …");
-const NOT_UPLOADED = english("The photo could not be uploaded: check the connection and try again.");
 
 /** The examples of a task as [name, title]. */
 export const examplesOf = (isDrawing, photos) =>
@@ -28,8 +28,8 @@ export const examplesOf = (isDrawing, photos) =>
 export function createSecondPicture(select, input, { photos, upload, exampleNow, onChoose, onNews }) {
   const owned = []; // {id, name, source, isDrawing}
   const uploads = createRequestIds(); // a later choice replaces a photo that is still being uploaded
-  let shown = null; // the result that the menu is for
-  let second = null;
+  let shown = /** @type {any} */ (null); // the result that the menu is for
+  let second = /** @type {any} */ (null);
 
   function own(source, name) {
     const entry = { id: `own-${owned.length}`, name, source, isDrawing: shown.pixelated };
@@ -41,10 +41,10 @@ export function createSecondPicture(select, input, { photos, upload, exampleNow,
     if (!file) return;
     const isCurrent = uploads.start();
     onNews(UPLOADING);
-    const sent = await upload(file).catch(() => null);
+    const sent = await sendPhoto(upload, file);
     if (!isCurrent()) return;
-    onNews(sent?.path ? "" : NOT_UPLOADED);
-    if (sent?.path && shown && !shown.pixelated) own({ upload: sent.path }, file.name.slice(0, 100));
+    onNews(sent.error ?? "");
+    if (sent.path && shown && !shown.pixelated) own({ upload: sent.path }, file.name.slice(0, 100));
   }
 
   select.addEventListener("change", () => {

@@ -1,3 +1,4 @@
+// @ts-check
 // The map as a table: a number for each patch, for readers of the screen and of numbers, and where the strongest is.
 
 import { make, setText } from "../../../shared/dom.js";
@@ -9,9 +10,9 @@ export const order = 52;
 export const offline = true;
 
 export const html = `
-  <section class="card map-table">
+  <section class="map-table">
     <details>
-      <summary><h2>The map as a table</h2></summary>
+      <summary>The map as a table</summary>
       <p class="hint peak-place"></p>
       <div class="cells-of-map" tabindex="0" role="region" aria-label="The map as a table"><table></table></div>
     </details>
@@ -19,16 +20,16 @@ export const html = `
 
 export function create(card) {
   const [details, sentence, table] = ["details", ".peak-place", "table"].map((part) => card.querySelector(part));
-  let latest = null; // the drawing that is to be shown
-  let written = null; // the map that is in the table
+  let latest = /** @type {any} */ (null); // the drawing that is to be shown
+  let written = /** @type {any} */ (null); // the map that is in the table
 
   function write() {
-    const { result, method, map, view } = latest ?? {};
+    const { result, method, map, view } = latest ?? /** @type {any} */ ({});
     if (!details.open || !map || map === written) return;
     written = map;
     const peak = strongest(map);
     const words = { place: placeOf(result, peak), value: method.format(map[peak]) };
-    setText(sentence, translate("Strongest patch: {place}, {value}.", words));
+    setText(sentence, translate("Strongest square: {place}, {value}.", words));
     const caption = make("caption", { textContent: method.subject(result, view).replaceAll("*", "") });
     const header = (text, scope) => make("th", { textContent: text, scope });
     const columns = Array.from({ length: result.columns }, (_, column) => header(column + 1, "col"));

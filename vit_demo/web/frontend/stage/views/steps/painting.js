@@ -1,10 +1,11 @@
+// @ts-check
 // Vectors and small pictures in two colours: one for positive numbers, one for negative ones, stronger for larger.
 
 import { make, makeButton, pixelCanvas, setText } from "../../../shared/dom.js";
-import { middlePatch, neighbour, patchBox } from "../../../shared/geometry.js";
+import { middlePatch, neighbour } from "../../../shared/geometry.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
 import { greyOnPaper, peakOf, strongest } from "../../heatmapColours.js";
-import { fitCanvas, listenToPatches, paintResult } from "../../pictureCanvas.js";
+import { fitCanvas, listenToPatches, paintResult } from "../../picture.js";
 
 const FEW = 8; // so few numbers are written into their cells
 
@@ -156,16 +157,24 @@ export function createPicture(host, onChoose) {
   const box = make("div", { className: "picture-box" }, canvas);
   const words = make("p", { className: "picture-caption" });
   host.append(box, words);
-  let shown = null;
-  let hovered = null;
+  let shown = /** @type {any} */ (null);
+  let hovered = /** @type {any} */ (null);
 
   function paint() {
     if (!shown || !box.clientWidth) return;
     const { result, mapOf, chosen, marks, caption } = shown;
     const size = fitCanvas(canvas, box, result.size);
     const dropped = new Set(result.dropped);
-    paintResult(canvas, size, result, { map: mapOf(hovered), opacity: OPACITY, queried: chosen, hovered, dropped });
-    paintLetters(canvas, size, result, marks);
+    const map = mapOf(hovered);
+    paintResult(canvas, size, result, {
+      map,
+      opacity: OPACITY,
+      queried: chosen,
+      hovered,
+      dropped,
+      labels: marks,
+      disc: true,
+    });
     setText(words, caption(hovered));
   }
 
@@ -207,25 +216,4 @@ export function createPicture(host, onChoose) {
   new ResizeObserver(paint).observe(box);
 
   return { show };
-}
-
-/** Letters in the middle of patches, white on a dark disc, so that they can be read on any picture. */
-function paintLetters(canvas, [width, height], result, marks) {
-  const context = canvas.getContext("2d");
-  for (const [patch, letter] of marks) {
-    const { left, top, width: w, height: h } = patchBox(patch, { left: 0, top: 0, width, height }, result);
-    const [x, y] = [left + w / 2, top + h / 2];
-    context.beginPath();
-    context.arc(x, y, 10, 0, 2 * Math.PI);
-    context.fillStyle = "rgb(23 24 28 / 85%)";
-    context.fill();
-    context.lineWidth = 1.5;
-    context.strokeStyle = "#fff";
-    context.stroke();
-    context.fillStyle = "#fff";
-    context.font = "600 12px system-ui, sans-serif";
-    context.textAlign = "center";
-    context.textBaseline = "middle";
-    context.fillText(letter, x, y + 0.5);
-  }
 }

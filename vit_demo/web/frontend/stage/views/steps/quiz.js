@@ -1,3 +1,4 @@
+// @ts-check
 // "Predict, then reveal": a question with its options, and what the visitor answered for each picture.
 
 import { make, makeButton, setText } from "../../../shared/dom.js";
@@ -103,7 +104,7 @@ function nearestPosition(facts, { positions }) {
   const middle = middlePatch(facts);
   const [midRow, midColumn] = cellOf(middle, facts);
   const similarity = positionSimilarity(positions, facts.patches, middle);
-  const groups = [[], [], []];
+  const groups = /** @type {number[][]} */ ([[], [], []]);
   similarity.forEach((value, patch) => {
     const [row, column] = cellOf(patch, facts);
     const [down, right] = [Math.abs(row - midRow), Math.abs(column - midColumn)];
@@ -120,7 +121,7 @@ function nearestPosition(facts, { positions }) {
   const answer = means.indexOf(Math.max(...means));
   const numbers = means.map((mean) => formatDecimals(mean, 2)).join(" · ");
   return {
-    prompt: translate("Which positions are most similar to the one in the middle?"),
+    prompt: translate("Which positions are most similar to the marked one?"),
     options,
     answer,
     why: translate(

@@ -57,7 +57,7 @@ function startPatch(result, contrast) {
     const [row, column] = cellOf(patch, result);
     return Math.hypot((row + 0.5) / rows - 0.5, (column + 0.5) / columns - 0.5);
   };
-  let best = null;
+  let best = /** @type {any} */ (null);
   let bestScore = -1;
   contrast.forEach((value, patch) => {
     const score = tokenOf[patch] < 0 ? -1 : value * (1 - far(patch));

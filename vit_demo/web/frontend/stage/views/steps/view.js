@@ -1,11 +1,10 @@
+// @ts-check
 // "Step by step": eight steps from the pixels to the answer, on the visitor's own picture and model.
 
 import { isNew, make, makeButton, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
-import { pageState } from "../../../shared/pageState.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { formatShare, placeOf } from "../../format.js";
-import { FIRST_SECTION } from "../../sections.js";
 import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
 import { createPainter, createPicture, short } from "./painting.js";
 import { productFigure, rowFigure, sequenceFigure } from "./patchFigures.js";
@@ -15,12 +14,11 @@ import { decodeNumbers, factsOf, positionSimilarity, settleTour } from "./tour.j
 
 export const order = 70;
 
-export const sections = ["steps"];
-
 export const html = `
-  <section class="card steps" aria-label="Step by step">
+  <section class="chapter steps" aria-label="How does it get there?">
+    <h2>How does it get there?</h2>
     <div class="top">
-      <h2></h2>
+      <p class="count"></p>
       <nav aria-label="Steps"><ol class="network"></ol></nav>
     </div>
     <h3 class="title"></h3>
@@ -34,11 +32,6 @@ export const html = `
         <div class="quiz"></div>
       </div>
     </div>
-    <div class="onwards" hidden>
-      <b>What next?</b>
-      <button type="button" class="quiet draw">Draw your own</button>
-      <a class="quiet" href="./lessons" target="_blank" rel="noopener">Lessons</a>
-    </div>
     <details class="behind">
       <summary>Shapes and code</summary>
       <div class="shapes"></div>
@@ -46,8 +39,7 @@ export const html = `
     </details>
     <div class="walk">
       <button type="button" class="quiet previous">Back</button>
-      <button type="button" class="quiet to-inputs">Picture</button>
-      <button type="button" class="quiet next">Next</button>
+      <button type="button" class="primary next">Next</button>
     </div>
     <p class="visually-hidden spoken" aria-live="polite"></p>
   </section>`;
@@ -61,14 +53,16 @@ const PARTS = [
   ["answer", english("Answer"), [7]],
 ];
 
+const NEAR = -80; // pixels of it that are on the screen before its numbers are asked for
+
 const KEYS = { ArrowLeft: (step) => step - 1, ArrowRight: (step) => step + 1, Home: () => 0, End: () => NUM_STEPS - 1 };
 const TYPING = "input, select, textarea, canvas, [contenteditable], pre";
 
-export function create(card, { request, change, stepCode }) {
+export function create(card, { request, change, redraw, stepCode }) {
   const find = (selector) => card.querySelector(selector);
-  const replies = createReplyCache(request, () => change({}));
+  const replies = createReplyCache(request, redraw);
   const paint = createPainter(card);
-  const quiz = createQuiz(find(".quiz"), { onAnswer: () => change({}), onNext: () => go(tour.step + 1) });
+  const quiz = createQuiz(find(".quiz"), { onAnswer: redraw, onNext: () => go(tour.step + 1) });
   const picture = createPicture(find(".seen"), (patch) => choose({ patch, fromClassToken: false }));
   const stepButton = (step, ...face) => makeButton(() => go(step), ...face);
   const parts = PARTS.map(([name, title, steps]) => {
@@ -79,7 +73,7 @@ export function create(card, { request, change, stepCode }) {
   });
   find(".network").append(...parts);
   const dots = [...card.querySelectorAll(".dots button")];
-  let tour = null; // the choices of the page, settled
+  let tour = /** @type {any} */ (null); // the choices of the page, settled
   let written = ""; // the figure that is on the page
 
   function choose(part) {
@@ -103,7 +97,15 @@ export function create(card, { request, change, stepCode }) {
     return NEEDS[step] === "block" ? numbersOf(result, { kind: "steps_block", query, block, head }) : null;
   }
 
+  /** Whether the chapter is on the screen, more or less: its numbers are asked for then. */
+  const isInSight = (margin = 0) => {
+    const { top, bottom, height } = card.getBoundingClientRect();
+    return height > 0 && top < innerHeight + margin && bottom > -margin;
+  };
+  addEventListener("scroll", () => !tour && isInSight(NEAR) && redraw(), { passive: true });
+
   function draw({ result, choices }) {
+    if (!isInSight(NEAR) && choices.section !== "steps") return replies.release("steps");
     const first = numbersOf(result, { kind: "steps" });
     const shared = first.value;
     card.classList.toggle("refused", first.error !== "");
@@ -118,7 +120,15 @@ export function create(card, { request, change, stepCode }) {
     find(".detail").classList.toggle("asks-first", tour.step === 3);
     find(".detail").inert = isWaiting; // a click would answer the question of the step before
     if (isWaiting) return waitFor(reply);
-    const state = { result, facts, shared, tour, paint, choose, ...(reply && { [NEEDS[tour.step]]: reply.value }) };
+    const state = {
+      result,
+      facts,
+      shared,
+      tour,
+      paint,
+      choose,
+      ...(reply && { [String(NEEDS[tour.step])]: reply.value }),
+    };
     const ask = () => questionOf(state.tour.step, state);
     const { asked, revealed } = quiz.show(result, tour.step, ask);
     const isAboutThis = asked?.prompt === ask()?.prompt; // not an answered question about another token
@@ -142,7 +152,7 @@ export function create(card, { request, change, stepCode }) {
     const { step } = tour;
     const { sentences, before, after } = wordsOf(step, facts);
     const words = { step: step + 1, all: NUM_STEPS, title: titleOf(step) };
-    setText(find("h2"), translate("Step {step} of {all}", words));
+    setText(find(".count"), translate("Step {step} of {all}", words));
     setText(find(".title"), words.title);
     setText(find(".sentences p"), sentences.join(" "));
     dots.forEach((dot, i) => {
@@ -156,8 +166,7 @@ export function create(card, { request, change, stepCode }) {
     });
     card.querySelector(".art-blocks").textContent = `×\u00a0${facts.blocks}`;
     find(".previous").disabled = step === 0;
-    find(".onwards").hidden = step < NUM_STEPS - 1;
-    setText(find(".next"), step === NUM_STEPS - 1 ? english("Start again") : english("Next"));
+    setText(find(".next"), step === NUM_STEPS - 1 ? english("Train one yourself") : english("Next"));
     writeShapes(find(".shapes"), [before, after]);
     const code = find(".code");
     if (isNew(code, [step, facts.own])) code.replaceChildren(...codeNodes(stepCode[step], facts.own));
@@ -175,7 +184,7 @@ export function create(card, { request, change, stepCode }) {
       result,
       chosen: usesPatch && !(block && fromClassToken) ? patch : null,
       marks: marks ?? [],
-      mapOf: () => null,
+      mapOf: /** @type {(hovered: any) => any} */ (() => null),
       caption: (hovered) => (usesPatch ? place(hovered ?? patch) : ""),
     };
     if (step === 2 && revealed && shared.positions) {
@@ -218,19 +227,15 @@ export function create(card, { request, change, stepCode }) {
     if (!result) setText(find(".title"), english("Draw a digit or choose a photo to start."));
   }
 
-  find(".draw").addEventListener("click", () => {
-    pageState.chooseTask("digits");
-    change({ section: FIRST_SECTION });
-    scrollTo(0, 0);
-  });
-  find(".to-inputs").addEventListener("click", () =>
-    document.querySelector("#tabs").scrollIntoView({ block: "start" }),
-  );
   find(".previous").addEventListener("click", () => go(tour?.step - 1));
-  find(".next").addEventListener("click", () => go((tour?.step + 1) % NUM_STEPS));
+  find(".next").addEventListener("click", () => {
+    if (tour?.step === NUM_STEPS - 1) change({ section: "build" });
+    else go(tour?.step + 1);
+  });
   document.addEventListener("keydown", (event) => {
-    const { target, key } = event;
-    const here = card.contains(target) || target === document.body;
+    const { key } = event;
+    const target = /** @type {Element} */ (event.target);
+    const here = card.contains(target) || (target === document.body && isInSight());
     if (!(key in KEYS) || !here || !card.offsetParent || !tour || target.closest(TYPING)) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.defaultPrevented) return;
     event.preventDefault();
@@ -271,7 +276,7 @@ const NEEDS = [null, "patch", "patch", "block", "block", "block", null, null];
 
 /** Puts nodes into a host; the control that had the focus, by its `data-key`, gets it back. */
 function replaceNodes(host, nodes) {
-  const { activeElement } = document;
+  const activeElement = /** @type {HTMLElement} */ (document.activeElement);
   const key = host.contains(activeElement) ? activeElement.dataset.key : null;
   host.replaceChildren(...nodes);
   if (key) [...host.querySelectorAll("[data-key]")].find((node) => node.dataset.key === key)?.focus();

@@ -1,0 +1,139 @@
+"""A lesson's link: its task stays in a band above the stage, in the page's language, while a visitor plays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vit_demo.web.catalog.method_docs import lesson
+
+from .choosing import STAGE, draw, open_page, open_section
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+
+def band(page: Page) -> Locator:
+    return page.locator(".stage > .lesson:first-child")
+
+
+def wait_for(page: Page, number: int, language: str = "en") -> None:
+    band(page).get_by_text(str(lesson(number, language)["task"]), exact=True).wait_for()
+
+
+@pytest.fixture
+def sixth(page: Page, address: str) -> Page:
+    open_page(page, f"{address}{lesson(6)['link']}")
+    wait_for(page, 6)
+    return page
+
+
+def test_a_link_of_the_list_opens_the_task_in_the_same_tab(page: Page, address: str) -> None:
+    page.goto(f"{address}lessons")
+    windows = len(page.context.pages)
+    page.locator("a[href*='lesson=6&']").click()
+    wait_for(page, 6)
+    assert len(page.context.pages) == windows
+    assert band(page).locator(".place").inner_text() == "Task 6 of 11, 5 min"
+    page.wait_for_function(f"{STAGE}.current()?.rows === 4 && {STAGE}.current().predictions[0].name === '8'")
+
+
+def test_the_answer_unfolds_over_the_page_and_folds_for_the_next_task(sixth: Page) -> None:
+    answer, button = band(sixth).locator(".answer"), band(sixth).get_by_role("button", name="Answer")
+    place = "document.querySelector('.picture').getBoundingClientRect().top"
+    before = sixth.evaluate(place)
+    assert answer.is_hidden() and button.get_attribute("aria-expanded") == "false"
+    button.click()
+    assert answer.inner_text() == lesson(6)["answer"] and button.get_attribute("aria-expanded") == "true"
+    assert sixth.evaluate(place) == before
+    button.click()
+    assert answer.is_hidden()
+    button.click()
+    band(sixth).get_by_role("link", name="Next task").click()
+    wait_for(sixth, 7)
+    assert answer.is_hidden() and sixth.evaluate("location.hash") == lesson(7)["link"]
+    sixth.go_back()
+    wait_for(sixth, 6)
+
+
+def test_the_task_stays_while_one_plays_and_goes_when_it_is_closed(sixth: Page) -> None:
+    draw(sixth, 3)
+    sixth.wait_for_function(f"{STAGE}.current().predictions[0].name === '3'")
+    open_section(sixth, "Build")
+    sixth.wait_for_function("location.hash.includes('section=build')")
+    wait_for(sixth, 6)
+    assert "lesson=6" in sixth.url
+    sixth.evaluate("scrollTo(0, 400)")
+    box = band(sixth).bounding_box()
+    assert box and box["y"] >= 0, "it is in sight"
+    band(sixth).get_by_role("button", name="Close the task").click()
+    band(sixth).wait_for(state="hidden")
+    sixth.wait_for_function("!location.hash.includes('lesson=')")
+    open_section(sixth, "Compare")
+    assert band(sixth).is_hidden()
+
+
+@pytest.mark.parametrize("number", ["12", "99999", "x", "-1", "6.5"])
+def test_a_lesson_that_does_not_exist_opens_the_page(page: Page, address: str, number: str) -> None:
+    open_page(page, f"{address}#lesson={number}&digit=3")
+    page.wait_for_function(f"{STAGE}.current()?.predictions[0].name === '3'")
+    if not number.isdigit():
+        assert band(page).is_hidden()
+        return
+    band(page).get_by_text(f"There is no lesson {number}: choose one from 1 to 11.").wait_for()
+    assert band(page).get_by_role("link", name="Lessons").get_attribute("href") == "./lessons?language=en"
+    assert band(page).get_by_role("button").all_inner_texts() == [""], "the cross alone"
+
+
+def test_a_page_without_a_lesson_asks_for_none(page: Page, address: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    open_page(page, f"{address}#digit=3")
+    assert band(page).is_hidden() and not [url for url in asked if "lessons/" in url]
+
+
+def test_the_task_is_in_the_language_of_the_page(sixth: Page) -> None:
+    band(sixth).get_by_role("button", name="Answer").click()
+    sixth.locator("#language").select_option("de")
+    wait_for(sixth, 6, "de")
+    assert band(sixth).locator(".place").inner_text() == "Aufgabe 6 von 11, 5 Min."
+    assert band(sixth).locator(".answer").inner_text() == lesson(6, "de")["answer"], "what is open stays open"
+    band(sixth).get_by_role("link", name="Nächste Aufgabe").click()
+    wait_for(sixth, 7, "de")
+
+
+def test_a_task_that_cannot_be_loaded_says_so(page: Page, address: str) -> None:
+    page.route("**/lessons/*", lambda route: route.abort())
+    open_page(page, f"{address}#lesson=6")
+    band(page).get_by_text("The task could not be loaded: reload the page.").wait_for()
+
+
+@pytest.mark.parametrize("number", range(1, 12))
+def test_every_link_opens_what_its_task_needs(page: Page, address: str, number: int) -> None:
+    link = str(lesson(number)["link"])
+    open_page(page, f"{address}{link}")
+    wait_for(page, number)
+    fields = dict(field.split("=") for field in link[1:].split("&"))
+    current = f"{STAGE}.current()"
+    if "patch_size" in fields:
+        page.wait_for_function(f"{current}?.source.patch_size === {fields['patch_size']}")
+    if "digit" in fields:
+        page.wait_for_function(f"{current}?.predictions[0].name === '{fields['digit']}'")
+    choices = page.evaluate(f"{STAGE}.choices")
+    assert choices["section"] == fields.get("section", "attention")
+    assert choices["method"] == fields.get("method", "attention")
+    assert str(choices["against"]) == fields.get("against", "None")
+    if "network" in fields:
+        page.locator(".build .fields [name=seconds]").wait_for()
+
+
+def test_the_band_fits_a_phone(phone: Page, address: str) -> None:
+    for language in ("de", "fr", "zh"):
+        phone.goto("about:blank")
+        open_page(phone, f"{address}?language={language}{lesson(9)['link']}")
+        wait_for(phone, 9, language)
+        assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        for control in band(phone).locator("button:visible, a:visible").all():
+            box = control.bounding_box()
+            assert box and box["height"] >= 44 and box["x"] + box["width"] <= 390, language

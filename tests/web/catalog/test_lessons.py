@@ -1,0 +1,161 @@
+"""The lessons: their links, their translations, and that the numbers in their answers are those of the networks."""
+
+import re
+
+import pytest
+
+import vit_demo
+from scripts.words import read_language
+from vit_demo.web.catalog import method_docs
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.weights import PRESETS
+from vit_demo.weights.limits import num_operations, num_tokens
+
+SURE = ("4", pytest.approx(1, abs=0.001))
+
+
+@pytest.mark.parametrize("language", method_docs.LANGUAGES)
+def test_lessons_have_eleven_links_to_this_page_and_as_many_folded_answers(language):
+    html = method_docs.lessons_html(language)
+    languages, _, lessons = html.partition("</nav>")
+    links = re.findall(r'href="([^"]*)"', lessons)
+    page = r"\./" if language == "en" else rf"\./\?language={language}"
+    assert len(links) == 11 and "_blank" not in lessons
+    assert all(re.fullmatch(page + f"#lesson={i}&amp;[a-z_]+=.+", link) for i, link in enumerate(links, 1))
+    assert re.findall(r'href="([^"]*)"', languages) == [f"./lessons?language={code}" for code in method_docs.LANGUAGES]
+    assert re.findall(r'lang="(\w+)"[^>]* aria-current=page', languages) == [language]
+    answers = re.findall(r"<td><details><summary>(\w+)</summary>[^<]+</details></td>\s*</tr>", lessons)
+    assert len(answers) == 11 and f"<th><details><summary>{answers[0]}</summary></details></th>" in lessons
+
+
+def lessons_of(language: str) -> list[str]:
+    """What is before the table of lessons, then its rows."""
+    document = method_docs.read_document("lessons.md" if language == "en" else f"lessons.{language}.md")
+    intro, *rows = re.split(r"^\|", document, flags=re.MULTILINE)
+    return [intro, *rows[2:]]
+
+
+def numbers(text: str) -> list[float]:
+    """The numbers of a text, without its addresses, in order of size, as each language puts its words in another."""
+    found = re.findall(r"\d+(?:[.,]\d+)?", re.sub(r"\(http[^)]*\)", "", text))
+    return sorted(float(number.replace(",", ".")) for number in found)
+
+
+@pytest.mark.parametrize("language", sorted(method_docs.LANGUAGES.keys() - {"en"}))
+def test_translated_lessons_have_the_links_numbers_and_labels_of_the_english_ones(language):
+    quoted = re.compile('["„“«]\u00a0?(.*?)\u00a0?["“”»]', re.DOTALL)
+    words = read_language(language)
+    for english, translated in zip(lessons_of("en"), lessons_of(language), strict=True):
+        for pattern in (r"\(http[^)]*\)", r"\|"):
+            assert re.findall(pattern, translated) == re.findall(pattern, english), translated
+        assert numbers(translated) == numbers(english), translated
+        labels = [words[" ".join(label.split())] for label in quoted.findall(english)]
+        found = [" ".join(label.split()) for label in quoted.findall(translated)]
+        assert len(found) == len(labels), translated
+        for label, shown in zip(labels, found, strict=True):
+            assert re.match(rf"{re.escape(shown)}($|\W)", label), f"the page says {label}, not {shown}"
+
+
+@pytest.mark.parametrize("language", method_docs.LANGUAGES)
+def test_each_lesson_is_the_row_of_its_number(language):
+    found = [method_docs.lesson(number, language) for number in range(1, 12)]
+    rows = lessons_of(language)[1:]
+    for number, (each, row) in enumerate(zip(found, rows, strict=True), 1):
+        assert (each["number"], each["count"]) == (number, 11)
+        assert each["link"].startswith(f"#lesson={number}&") and f"7860/{each['link']})" in row
+        assert f"| {each['minutes']} " in row and f"| {each['task']} |" in row and f"| {each['answer']} |" in row
+        assert not re.search(r"[*_`<>\[]", each["task"] + each["answer"]), "plain text"
+    assert [each["next"] for each in found] == [each["link"] for each in found[1:]] + [None]
+
+
+@pytest.mark.parametrize("number", [0, -1, 12, 10**6])
+def test_there_is_no_other_lesson(number):
+    with pytest.raises(ValueError, match=rf"^There is no lesson {number}: choose one from 1 to 11\.$"):
+        method_docs.lesson(number)
+
+
+def test_the_times_add_up():
+    intro = " ".join(lessons_of("en")[0].split())
+    minutes = {number: method_docs.lesson(number)["minutes"] for number in range(1, 12)}
+    (total,) = re.findall(r"All tasks take (\d+) minutes", intro)
+    (short, chosen) = re.findall(r"In (\d+) minutes: ([^.]+)\.", intro)[0]
+    assert int(total) == sum(minutes.values())
+    assert int(short) == sum(minutes[int(number)] for number in re.findall(r"\d+", chosen))
+
+
+def explored(digit, patch_size):
+    return vit_demo.explore(example_picture(digit), "digits-small", patch_size=patch_size)
+
+
+def answer(number):
+    return method_docs.lesson(number)["answer"].replace("\u00a0", " ")
+
+
+def strongest(values):
+    return divmod(int(values.argmax()), values.shape[1])
+
+
+def test_where_the_seven_looks():
+    ex = explored(7, 4)
+    empty, corner, token = (ex.attention(query=query) for query in ((0, 0), (2, 4), None))
+    assert strongest(empty) == strongest(token) == (2, 4) and "(row 3, column 5)" in answer(1)
+    assert f"gives {100 * empty.max():.0f} % of its attention" in answer(1)
+    assert f"more than about {100 * corner.max():.0f} %" in answer(1) and f"{100 * token.max():.1f} %" in answer(1)
+
+
+def test_what_squares_of_other_sizes_cost():
+    operations, shares = {}, {}
+    for size in (2, 4, 7, 14):
+        label, probability = explored(7, size).top(1)[0]
+        assert label == "7" and probability > 0.999
+        config = PRESETS["digits-small"].config_at(size)
+        tokens = num_tokens(config, size)
+        operations[size] = num_operations(config, size, tokens)
+        shares[size] = 2 * tokens**2 * config.embed_dim * config.depth / operations[size]
+    assert f"from {operations[2] / 1e6:.0f} to {operations[14] / 1e6:.0f} million" in answer(3)
+    assert shares[2] == pytest.approx(1 / 5, abs=0.01) and shares[14] < 0.01
+
+
+def test_when_the_network_knows_the_eight():
+    _, *blocks = (of_block[0] for of_block in explored(8, 7).logit_lens())
+    assert [label for label, _ in blocks] == ["1", "1", "8", "8", "8", "8"]
+    third, fourth, fifth = (f"{100 * probability:.0f} %" for _, probability in blocks[2:5])
+    assert f"8 with {third}, then with {fourth}, {fifth} and more than 99.9 %" in answer(4) and blocks[5][1] > 0.999
+
+
+def test_what_speaks_for_the_four():
+    ex = explored(4, 4)
+    values = ex.heatmap("libra_fullgrad", label="4", against="9")
+    reddest = [divmod(int(place), 7) for place in (-values).ravel().argsort()[:3]]
+    assert (
+        reddest == [(1, 3), (3, 4), (3, 5)]
+        and "(row 2, column 4)" in answer(5)
+        and "(row 4, columns 5 and 6)" in answer(5)
+    )
+    assert values.min() > -0.05 * values.max(), "none is clearly blue"
+    assert ex.drop_patches(reddest).top(1)[0] == SURE
+
+
+def test_two_squares_make_the_eight_a_three():
+    ex = explored(8, 7)
+    places = [(row, column) for row in range(4) for column in range(4)]
+    assert {ex.drop_patches([place]).top(1)[0][0] for place in places} == {"8"}
+    pairs = [[one, other] for i, one in enumerate(places) for other in places[i + 1 :]]
+    found = {str(pair): ex.drop_patches(pair).top(1)[0] for pair in pairs}
+    threes = [pair for pair, (label, _) in found.items() if label == "3"]
+    assert threes == [str([(1, 1), (2, 1)])] and found[threes[0]][1] > 0.999
+    assert f"of {len(pairs)} pairs" in answer(6) and "rows 2 and 3 of column 2" in answer(6)
+
+
+def test_the_wall_behind_the_lion_is_alike():
+    ex = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny")
+    alike = ex.similarity((0, 0))
+    assert f"column 8) with {alike[0, 7]:.2f}" in answer(7) and f"column 5) with only {alike[1, 4]:.2f}" in answer(7)
+
+
+def test_no_class_is_a_tiger():
+    ex = vit_demo.explore(EXAMPLE_PHOTOS["tiger"].path, "photos-tiny")
+    label, probability = ex.top(1)[0]
+    assert "tiger" not in ex.labels and len(ex.labels) == 50 and not ex.is_confident
+    assert f"says {label}, but with only {100 * probability:.0f} %" in answer(8)

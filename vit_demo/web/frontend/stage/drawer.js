@@ -1,0 +1,282 @@
+// @ts-check
+// The drawer "All settings": whatever the picture can show, of which part of the network, and how it is drawn.
+
+import {
+  choice,
+  documentEvents,
+  fillSelect,
+  isNew,
+  MOST_SEGMENTS,
+  make,
+  newId,
+  segmentChoice,
+  setText,
+  slider,
+} from "../shared/dom.js";
+import { createTermList } from "../shared/glossary/glossary.js";
+import { currentLanguage, english, formatCount, formatInteger, translate } from "../shared/language.js";
+import { menuModels, pageState } from "../shared/pageState.js";
+import { createReplyCache } from "../shared/requests.js";
+import { againstOf, percent, targetOf } from "./format.js";
+import { placeAmong } from "./methods.js";
+import { SCALES } from "./scales.js";
+import { FIRST_SECTION } from "./sections.js";
+
+const NO_CLASSES = english("This model has no classifier head, so no map can be about a class.");
+const SMOOTHING = [
+  [false, english("plain")],
+  [true, english("blended")],
+];
+
+/**
+ * Builds the drawer. `onChange(part)` gets the choices that change; `retry()` is called when a map is chosen, even the one that
+ * is shown; `modes` are [name, words] of what the tokens can show; `request` is the stage's.
+ *
+ * `update(choices, shape, result)` shows the choices for a network of that shape, {numBlocks, numHeads}. `open(isOpen)`.
+ */
+export function createDrawer(element, methods, { onChange, retry, modes, request }) {
+  const find = (selector) => element.querySelector(selector);
+  const drawer = find(".drawer");
+  const control = (name) => drawer.querySelector(`[data-control=${name}]`);
+  const changeTokens = (part) => onChange({ features: { ...pageState.get().view.features, ...part } });
+  const isOfTokens = () => pageState.get().view.section === "features";
+  const list = createList(find(".all"), methods, { onChange, retry, modes });
+  const directions = [
+    ["from", english("attends to")],
+    ["to", english("attended to by")],
+  ];
+  const direction = choice(control("direction"), english("Direction"), directions, (value) =>
+    onChange({ direction: value }),
+  );
+  const ofAll = (value) => translate("{value} of {all}", { value, all: control("block").max });
+  const block = slider(control("block"), ofAll, (value) =>
+    isOfTokens() ? changeTokens({ block: value - 1 }) : onChange({ block: value - 1 }),
+  );
+  const opacity = slider(control("opacity"), percent, (value) =>
+    isOfTokens() ? changeTokens({ opacity: value / 100 }) : onChange({ opacity: value / 100 }),
+  );
+  const smooth = segmentChoice(control("smooth"), english("Squares"), SMOOTHING, (value) =>
+    onChange({ smooth: value }),
+  );
+  const scale = segmentChoice(
+    control("scale"),
+    english("Scale"),
+    [
+      [SCALES[0][0], english("of this picture")],
+      [SCALES[1][0], english("of this map")],
+    ],
+    (value) => onChange({ scale: value }),
+  );
+  const against = find(".against");
+  against.addEventListener("change", () => onChange({ against: JSON.parse(against.value) }));
+  const docs = createMethodDocs(find(".method-docs"), request);
+  let head = /** @type {any} */ (null);
+  let heads = ""; // for which the choice of a head was built
+
+  function offerHeads(count) {
+    const named = (h) => translate("head {head}", { head: h + 1 });
+    const each = Array.from({ length: count }, (_, h) => [h, count < MOST_SEGMENTS ? `${h + 1}` : named(h)]);
+    head = choice(control("head"), english("Head"), [[-1, english("mean")], ...each], (value) =>
+      onChange({ head: value }),
+    );
+  }
+
+  function update(choices, shape, result) {
+    const wanted = `${shape.numHeads} ${currentLanguage()}`;
+    if (wanted !== heads) {
+      offerHeads(shape.numHeads);
+      createTermList(find(".terms dl"));
+    }
+    heads = wanted;
+    const { uses, comparesClasses } = methods[choices.method];
+    const ofTokens = choices.section === "features";
+    drawer.classList.toggle("tokens", ofTokens);
+    list.update(choices, result);
+    direction.set(choices.direction);
+    const last = shape.numBlocks;
+    block.set(ofTokens ? Math.min(choices.features.block ?? Infinity, last - 1) + 1 : choices.block + 1, last);
+    opacity.set(Math.round(100 * (ofTokens ? choices.features.opacity : choices.opacity)));
+    head.set(choices.head);
+    smooth.set(choices.smooth);
+    scale.set(choices.scale);
+    for (const [use, each] of Object.entries({ block, head, direction })) {
+      each.enable(Boolean(result) && (uses.includes(use) || (ofTokens && use === "block")));
+    }
+    offerOthers(result, choices, comparesClasses);
+    docs.setMethod(ofTokens ? "features" : choices.method);
+    showCosts(find(".costs"), result);
+    setText(find(".about-model"), aboutModel(result));
+  }
+
+  /** Offers the other classes, most likely first, to compare the class of the heatmap with. */
+  function offerOthers(result, choices, comparesClasses) {
+    against.disabled = !result || !comparesClasses || result.predictions.length < 2;
+    const target = result && targetOf(result, choices.label);
+    const others = against.disabled ? [] : result.predictions.filter((one) => one !== target);
+    const options = others.map(({ index, label }) => [index, label]);
+    fillSelect(
+      against,
+      [[null, translate("no other class")], ...options],
+      result && (againstOf(result, choices)?.index ?? null),
+    );
+  }
+
+  const settings = find(".settings");
+
+  function open(isOpen) {
+    drawer.hidden = !isOpen;
+    settings.setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) find(".drawer .close").focus({ preventScroll: true });
+  }
+
+  function leave() {
+    open(false);
+    settings.focus({ preventScroll: true });
+  }
+
+  settings.addEventListener("click", () => open(drawer.hidden));
+  find(".drawer .close").addEventListener("click", leave);
+  drawer.addEventListener("keydown", (event) => event.key === "Escape" && leave());
+  documentEvents(drawer)("pointerdown", ({ target }) => {
+    const isInside = drawer.contains(target) || settings.contains(target) || target.closest(".tooltip, .seen, .blocks");
+    if (!drawer.hidden && !isInside) open(false);
+  });
+  return { update, open, retry: docs.retry };
+}
+
+/** Everything that the picture can show, as radio buttons: maps for a class, maps without one, and of the tokens. */
+function createList(list, methods, { onChange, retry, modes }) {
+  const name = newId("methods");
+  const rowOf = (value, words, use, choose) => {
+    const input = make("input", { type: "radio", name });
+    input.dataset.value = value;
+    input.addEventListener("change", choose);
+    const rank = make("small");
+    const face = make("span", {}, make("b", { textContent: words }), rank, make("small", { textContent: use }));
+    return { value, input, rank, face: make("label", { className: "method" }, input, face) };
+  };
+  const rows = Object.entries(methods).map(([value, method]) => ({
+    method,
+    ...rowOf(value, method.label, method.use, () => onChange({ section: FIRST_SECTION, plain: false, method: value })),
+  }));
+  const ofTokens = modes.map(([mode, words, use]) =>
+    rowOf(mode, words, use, () =>
+      onChange({
+        section: "features",
+        dropping: mode === "similarity" ? false : undefined,
+        features: { ...pageState.get().view.features, mode },
+      }),
+    ),
+  );
+  list.setAttribute("role", "radiogroup");
+  list.setAttribute("aria-label", english("What the picture shows"));
+  // A choice sends failed requests again, even the choice of what is chosen.
+  list.addEventListener("click", (event) => event.target.matches("input") && retry());
+  list.addEventListener("keydown", (event) => [" ", "Enter"].includes(event.key) && retry());
+
+  /** Puts the methods in the order in which they did in the benchmark of faithfulness for a network. */
+  function sort(network) {
+    const all = rows.filter(({ method }) => placeAmong(method, network)).length;
+    const placed = rows.map((row) => ({ ...row, place: placeAmong(row.method, network) }));
+    placed.sort((one, other) => (one.place ?? Infinity) - (other.place ?? Infinity));
+    for (const { rank, place, method } of placed) {
+      const words = [
+        place && translate("{value} of {all}", { value: place, all }),
+        method.manyPasses && translate("slow"),
+      ];
+      setText(rank, words.filter(Boolean).join(" · "));
+    }
+    const group = (title, members, ...more) => [
+      make("p", {}, make("span", {}, title), ...more),
+      ...members.map(({ face }) => face),
+    ];
+    const isOfClass = ({ method }) => method.classSpecific;
+    const isMeasured = placed.some(({ place }) => place);
+    const link = make(
+      "a",
+      { href: "./faithfulness", target: "_blank", rel: "noopener" },
+      english("place on 20 pictures"),
+    );
+    list.replaceChildren(
+      ...group(english("What speaks for a class"), placed.filter(isOfClass), ...(isMeasured ? [link] : [])),
+      ...group(
+        english("Whatever the class"),
+        placed.filter((row) => !isOfClass(row)),
+      ),
+      ...(modes.length ? group(english("What the squares hold (tokens)"), ofTokens) : []),
+    );
+  }
+
+  function update(choices, result) {
+    const hasClasses = Boolean(result?.predictions.length);
+    if (isNew(list, [result?.source.preset ?? "", currentLanguage()])) sort(result?.source.preset ?? "");
+    const isTokens = choices.section === "features";
+    for (const { value, method, input, face } of rows) {
+      input.checked = !isTokens && !choices.plain && value === choices.method;
+      input.disabled = !result || (method.classSpecific && !hasClasses);
+      face.title = result && input.disabled ? NO_CLASSES : "";
+    }
+    for (const { value, input } of ofTokens) {
+      input.checked = isTokens && value === choices.features.mode;
+      input.disabled = !result || (value === "classes" && !hasClasses);
+    }
+  }
+
+  return { update };
+}
+
+/** What one pass of this network costs for this picture. */
+function showCosts(host, result) {
+  const { rows, columns, numTokens, operations, milliseconds, device } = result ?? {};
+  const time = { time: Math.max(1, Math.round(milliseconds)), device: translate(device ?? "") };
+  const lines = result
+    ? [
+        [english("Squares (patches)"), `${formatInteger(rows)} × ${formatInteger(columns)}`],
+        [english("Tokens"), formatInteger(numTokens)],
+        [english("Operations"), formatCount(operations)],
+        [english("Time"), translate("{time} ms on {device}", time)],
+      ]
+    : [];
+  if (!isNew(host, [lines, currentLanguage()])) return;
+  host.replaceChildren(
+    ...lines.flatMap(([term, value]) => [make("dt", { textContent: term }), make("dd", { textContent: value })]),
+  );
+}
+
+/** What is known of the network at its patch size: size, how it was made, and how often it is right. */
+function aboutModel(result) {
+  const model = result && menuModels.latest().get(result.source.preset);
+  const { text = "", accuracy_text: accuracy = "" } =
+    model?.sizes.find(({ size }) => size === result.source.patch_size) ?? {};
+  return model ? `${model.summary} ${text} ${accuracy}`.trim() : "";
+}
+
+/** Loads the section about a method when it is opened, and again when a request failed. */
+export function createMethodDocs(panel, request) {
+  const text = panel.querySelector(".text");
+  const replies = createReplyCache(request, write);
+  let current = "";
+  let written = ""; // the method whose section is on the page
+
+  function write() {
+    if (!panel.open || written === current) return;
+    const { value, error } = replies.get(panel, { kind: "method_docs", method: current }, ({ html }) => html);
+    if (error) text.replaceChildren(error);
+    else if (value !== null) text.innerHTML = value;
+    written = value === null ? "" : current;
+  }
+
+  function setMethod(method) {
+    if (method === current) return;
+    current = method;
+    write();
+  }
+
+  function retry() {
+    replies.retry();
+    write();
+  }
+
+  panel.addEventListener("toggle", retry);
+  return { setMethod, retry };
+}

@@ -1,0 +1,71 @@
+// @ts-check
+// A lesson in a band above the stage, for as long as the address names it: its task, the answer, the way to the next one.
+
+import { make, makeButton } from "../shared/dom.js";
+import { currentLanguage, english, languageChange, translate } from "../shared/language.js";
+import { pageState } from "../shared/pageState.js";
+import { createRequestIds } from "../shared/requests.js";
+
+const NOT_LOADED = english("The task could not be loaded: reload the page.");
+
+/**
+ * Keeps the band the first child of `host`. The server is asked for a lesson only where the address has one, and again in
+ * another language.
+ */
+export function createLesson(/** @type {HTMLElement} */ host) {
+  const band = make("section", { className: "lesson", hidden: true, ariaLabel: english("Task") });
+  const [place, task, answer] = ["place", "task", "answer"].map(
+    (className) => make("p", { className, translate: false }), // in the page's language already
+  );
+  const unfold = makeButton(() => fold(!answer.hidden), { className: "quiet" }, english("Answer"));
+  const next = make("a", { className: "next" }, english("Next task"));
+  const others = make("a", { href: "./lessons" }, english("Lessons"));
+  const close = makeButton(() => pageState.changeView({ lesson: null }), {
+    className: "close",
+    ariaLabel: english("Close the task"),
+  });
+  band.append(place, task, make("div", { className: "deeds" }, unfold, next, others), close, answer);
+  host.prepend(band);
+  const requests = createRequestIds();
+  let shown = /** @type {number | null} */ (null);
+  let words = ""; // the language of what is shown
+
+  function fold(/** @type {boolean} */ isFolded) {
+    answer.hidden = isFolded;
+    unfold.ariaExpanded = String(!isFolded);
+  }
+
+  async function show() {
+    const number = pageState.get()?.view.lesson ?? null;
+    band.hidden = number === null;
+    if (number === shown && currentLanguage() === words) return;
+    if (number !== shown) write(null);
+    [shown, words] = [number, currentLanguage()];
+    const isLatest = requests.start();
+    const found = number === null ? null : await load(number).catch(() => ({ problem: translate(NOT_LOADED) }));
+    if (found && isLatest()) write(found);
+  }
+
+  /** Shows a lesson, or why there is none; null while it is not known. */
+  function write(/** @type {any} */ found) {
+    const { problem = "", number, count, minutes } = found ?? {};
+    place.textContent = number ? translate("Task {number} of {count}, {minutes} min", { number, count, minutes }) : "";
+    task.textContent = found?.task ?? problem;
+    answer.textContent = found?.answer ?? "";
+    unfold.hidden = !answer.textContent;
+    next.hidden = !found?.next;
+    next.href = found?.next ?? "";
+    others.hidden = !found || !next.hidden;
+    if (!found) fold(true);
+  }
+
+  pageState.subscribe(host, show);
+  languageChange.subscribe(host, show);
+  show();
+}
+
+/** A lesson as the server has it, or its sentence about why there is none. */
+async function load(/** @type {number} */ number) {
+  const reply = await fetch(`./lessons/${number}?language=${currentLanguage()}`);
+  return reply.ok ? reply.json() : { problem: await reply.text() };
+}

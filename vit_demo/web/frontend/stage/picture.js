@@ -1,0 +1,275 @@
+// @ts-check
+// The picture under its heatmap, with its grid and the marked patches, at the screen's own density.
+
+import { fitInside, patchAt, patchBox } from "../shared/geometry.js";
+import { heatCanvas } from "./heatmapColours.js";
+
+const FINEST_GRID = 8; // CSS pixels; lines between smaller patches would hide the picture
+const SMALLEST_OUTLINE = 9; // CSS pixels
+const SMALLEST_LABELLED = 20; // CSS pixels
+const GREYNESS = 0.7; // of a photo below a map
+const HATCH = 7; // CSS pixels between two lines
+const NONE = new Set();
+
+/** Fits the canvas into its box, whose size never changes, and returns its size in CSS pixels. */
+export function fitCanvas(canvas, host, pictureSize) {
+  const size = fitInside(pictureSize, [host.clientWidth, host.clientHeight]);
+  const pixels = size.map((side) => Math.round(side * devicePixelRatio));
+  if (canvas.width !== pixels[0] || canvas.height !== pixels[1]) {
+    [canvas.width, canvas.height] = pixels;
+    [canvas.style.width, canvas.style.height] = size.map((side) => `${side}px`);
+  }
+  return size;
+}
+
+/**
+ * @typedef {object} Painting
+ * @property {any} image
+ * @property {boolean} pixelated
+ * @property {HTMLCanvasElement | null} [layer] one pixel for each patch
+ * @property {boolean} [smooth] whether its neighbours blend
+ * @property {Set<number>} [dropped]
+ * @property {number[][]} [outlined] [patch, line width]
+ * @property {number[][]} [borders] [column, row, column, row] of lines between patches
+ * @property {[number, string][]} [labels] [patch, short text]
+ * @property {boolean} [disc] whether labels are on dark discs, so that they can be read on any picture
+ * @property {boolean} [hasGrid]
+ */
+
+/**
+ * Paints a picture, the colours of its patches, its grid, {rows, columns}, and what is marked.
+ *
+ * @param {HTMLCanvasElement} canvas
+ * @param {number[]} size in CSS pixels
+ * @param {any} grid
+ * @param {Painting} painting
+ */
+export function paintPatches(
+  canvas,
+  [width, height],
+  grid,
+  {
+    image,
+    pixelated,
+    layer = null,
+    smooth = false,
+    dropped = NONE,
+    outlined = [],
+    borders = [],
+    labels = [],
+    disc = false,
+    hasGrid = true,
+  },
+) {
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.setTransform(canvas.width / width, 0, 0, canvas.height / height, 0, 0);
+  context.clearRect(0, 0, width, height);
+  context.imageSmoothingQuality = "high";
+  context.imageSmoothingEnabled = !pixelated;
+  context.drawImage(image, 0, 0, width, height);
+  if (layer && !pixelated) removeColours(context, width, height);
+  context.imageSmoothingEnabled = Boolean(smooth);
+  if (layer) context.drawImage(layer, 0, 0, width, height);
+  const box = { left: 0, top: 0, width, height };
+  if (dropped.size) hatchPatches(context, box, grid, dropped);
+  if (hasGrid) paintGrid(context, box, { ...grid, pixelated });
+  if (borders.length) paintBorders(context, [width / grid.columns, height / grid.rows], borders);
+  paintLabels(context, box, grid, labels, disc);
+  for (const [patch, weight] of outlined) outlinePatch(context, patchBox(patch, box, grid), weight);
+}
+
+/**
+ * Paints a result under a map, one value for each patch, or null; `style` is how it is coloured, see heatmapColours.js.
+ *
+ * @param {any} options those of a `Painting`, too
+ */
+export function paintResult(canvas, size, result, options) {
+  const { map, style = {}, opacity, queried = null, hovered = null, ...others } = options;
+  const layer = map && heatCanvas(map, result, opacity, style);
+  const outlined = [
+    ...(hovered !== null && hovered !== queried ? [[hovered, 1]] : []),
+    ...(queried === null ? [] : [[queried, 2.5]]),
+  ];
+  paintPatches(canvas, size, result, {
+    image: result.picture,
+    pixelated: result.pixelated,
+    layer,
+    outlined,
+    ...others,
+  });
+}
+
+/** A photo keeps its colours in part: they are easily taken for those of the map. */
+function removeColours(context, width, height) {
+  context.globalCompositeOperation = "saturation";
+  context.globalAlpha = GREYNESS;
+  context.fillStyle = "grey";
+  context.fillRect(0, 0, width, height);
+  context.globalAlpha = 1;
+  context.globalCompositeOperation = "source-over";
+}
+
+function paintGrid(context, { width, height }, { rows, columns, pixelated }) {
+  if (Math.min(width / columns, height / rows) < FINEST_GRID) return;
+  context.beginPath();
+  for (let column = 1; column < columns; column++) {
+    const x = (column * width) / columns;
+    context.moveTo(x, 0);
+    context.lineTo(x, height);
+  }
+  for (let row = 1; row < rows; row++) {
+    const y = (row * height) / rows;
+    context.moveTo(0, y);
+    context.lineTo(width, y);
+  }
+  context.strokeStyle = pixelated ? "rgb(0 0 0 / 12%)" : "rgb(255 255 255 / 16%)";
+  context.lineWidth = 1;
+  context.stroke();
+}
+
+/** Dropped patches: grey, hatched, nothing of the picture left. */
+function hatchPatches(context, box, result, dropped) {
+  context.save();
+  context.beginPath();
+  for (const patch of dropped) {
+    const { left, top, width, height } = patchBox(patch, box, result);
+    context.rect(left, top, width, height);
+  }
+  context.fillStyle = "#6f727a";
+  context.fill();
+  context.clip();
+  context.beginPath();
+  for (let x = -box.height; x < box.width; x += HATCH) {
+    context.moveTo(x, 0);
+    context.lineTo(x + box.height, box.height);
+  }
+  context.strokeStyle = "#8d9099";
+  context.lineWidth = HATCH / 4;
+  context.stroke();
+  context.restore();
+}
+
+/** White with a dark edge, so that the lines stand out from any two colours. */
+function paintBorders(context, [width, height], borders) {
+  context.beginPath();
+  for (const [fromColumn, fromRow, toColumn, toRow] of borders) {
+    context.moveTo(fromColumn * width, fromRow * height);
+    context.lineTo(toColumn * width, toRow * height);
+  }
+  context.lineCap = "square";
+  for (const [colour, weight] of HALO) {
+    context.strokeStyle = colour;
+    context.lineWidth = weight + 1.5;
+    context.stroke();
+  }
+}
+
+function paintLabels(context, box, grid, labels, disc) {
+  const side = disc ? 28 : Math.min(box.width / grid.columns, box.height / grid.rows);
+  if (side < SMALLEST_LABELLED) return;
+  context.font = `600 ${Math.round(side * 0.42)}px system-ui, sans-serif`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.lineWidth = disc ? 1.5 : 3;
+  context.lineJoin = "round";
+  for (const [patch, text] of labels) {
+    const { left, top, width, height } = patchBox(patch, box, grid);
+    const [x, y] = [left + width / 2, top + height / 2];
+    if (disc) {
+      context.beginPath();
+      context.arc(x, y, 10, 0, 2 * Math.PI);
+      context.fillStyle = "rgb(23 24 28 / 85%)";
+      context.fill();
+      context.strokeStyle = "#fff";
+      context.stroke();
+    } else {
+      context.strokeStyle = "rgb(0 0 0 / 55%)";
+      context.strokeText(text, x, y);
+    }
+    context.fillStyle = "#fff";
+    context.fillText(text, x, y + 0.5);
+  }
+}
+
+/** A line of white in a dark halo stands out from any picture and heatmap: [colour, wider by]. @type {[string, number][]} */
+const HALO = [
+  ["rgb(0 0 0 / 55%)", 2.5],
+  ["#fff", 0],
+];
+
+/** Never too small to find. */
+function outlinePatch(context, patch, weight) {
+  const width = Math.max(patch.width, SMALLEST_OUTLINE);
+  const height = Math.max(patch.height, SMALLEST_OUTLINE);
+  const x = patch.left + (patch.width - width) / 2;
+  const y = patch.top + (patch.height - height) / 2;
+  context.lineJoin = "round";
+  for (const [style, extra] of HALO) {
+    context.strokeStyle = style;
+    context.lineWidth = weight + extra;
+    context.strokeRect(x, y, width, height);
+  }
+}
+
+// From mouse, finger and keyboard on the picture to patches.
+
+/** [down, right] of each arrow key. */
+export const ARROW_STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+const NO_BRUSH = { isOn: () => false, over: (/** @type {number} */ _patch) => {}, lift: () => {} };
+
+/**
+ * Calls `hover(patch | null)`, `click(patch)`, `move([down, right])`, `press()` and `leave()` for what the visitor does
+ * on the canvas; `getGrid()` returns {rows, columns}, or null while there is nothing to point at. `brush` is
+ * {isOn(), over(patch), lift()}: while it is on, a pressed pointer brushes over patches and clicks none; a finger brushes
+ * sideways, and scrolls up and down.
+ */
+export function listenToPatches(canvas, getGrid, { hover, click, move, leave, press = () => {}, brush = NO_BRUSH }) {
+  let first = /** @type {number | null} */ (null); // the patch where a finger touched, which may be about to scroll
+  let brushed = /** @type {number | null} */ (null); // the last patch under a pressed brush
+  const patchUnder = ({ clientX, clientY }) => patchAt(clientX, clientY, canvas.getBoundingClientRect(), getGrid());
+
+  function brushOver(patch) {
+    if (patch !== null && patch !== brushed) brush.over(patch);
+    brushed = patch ?? brushed;
+  }
+
+  function end() {
+    if (brushed !== null) brush.lift();
+    first = brushed = null;
+  }
+
+  canvas.addEventListener("pointerdown", (event) => {
+    if (!getGrid() || !brush.isOn() || event.button) return;
+    const patch = patchUnder(event);
+    if (patch === null) return;
+    if (event.pointerType === "touch") first = patch;
+    else brushOver(patch);
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!getGrid()) return;
+    const patch = patchUnder(event);
+    if (event.pointerType !== "touch") hover(patch);
+    if (brushed === null && first !== null && patch !== first) brushOver(first);
+    if (brushed !== null) brushOver(patch);
+  });
+  canvas.addEventListener("pointercancel", end); // a finger that scrolls
+  canvas.addEventListener("pointerup", () => {
+    if (first !== null) brushOver(first);
+    end();
+  });
+  canvas.addEventListener("pointerleave", () => hover(null));
+  canvas.addEventListener("click", (event) => {
+    const patch = getGrid() && patchUnder(event);
+    if (patch !== null && !brush.isOn()) click(patch);
+  });
+  canvas.addEventListener("keydown", (event) => {
+    if (!getGrid() || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key in ARROW_STEPS) move(ARROW_STEPS[event.key]);
+    else if (event.key === "Enter" || event.key === " ") press();
+    else if (event.key === "Escape" || event.key === "Home") leave();
+    else return;
+    event.preventDefault();
+  });
+}

@@ -1,0 +1,187 @@
+// @ts-check
+// How it gets there: a small map of each block, the mean of its heads, and what the network would answer after it. On request
+// every head, one row each.
+
+import { isNew, make, makeButton, rove, setText } from "../../../shared/dom.js";
+import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
+import { createReplyCache, SETTLE } from "../../../shared/requests.js";
+import { formatProbability, formatShare, isPooling, queryName } from "../../format.js";
+import { peakOf } from "../../heatmapColours.js";
+import { paintResult } from "../../picture.js";
+import { attentionMap, decodeMaps, mapsOfLevels } from "../../result.js";
+import { attentionEnd } from "../../scales.js";
+
+const OPACITY = 0.8; // small pictures need more heat than the large one
+const LATER = 250; // milliseconds until the answers after each block are asked for: a pass of its own, which must not delay a result
+const SIDE = 144; // pixels of a small picture
+
+export const order = 40;
+export const offline = true;
+
+export const html = `
+  <section class="blocks" aria-label="How it gets there">
+    <div class="scroller"><div class="cells" role="group" aria-label="Every block"></div></div>
+    <div class="go">
+      <button type="button" class="primary tour">See how it gets there</button>
+      <p>What it would say after each block: early answers are only a tendency. <button type="button" class="link more" aria-expanded="false">All heads</button></p>
+    </div>
+  </section>`;
+
+export function create(card, { request, pickBlock, change, redraw, stepCode }) {
+  const find = (selector) => card.querySelector(selector);
+  const [grid, more, tour] = [".cells", ".more", ".tour"].map(find);
+  const replies = createReplyCache(request, redraw);
+  let rows = []; // rows[0] are the blocks, each the mean of its heads; the others are the heads'
+  let expanded = false;
+  let painted = ""; // what the cells show
+
+  function build({ numBlocks, numHeads }) {
+    grid.style.setProperty("--blocks", numBlocks);
+    rows = Array.from({ length: expanded ? numHeads + 1 : 1 }, (_, row) =>
+      Array.from({ length: numBlocks }, (_, block) => cellOf(block, row - 1)),
+    );
+    const [blocks, ...heads] = rows;
+    const labels = heads.map((_, h) =>
+      make("small", { className: "head-name", textContent: translate("head {head}", { head: h + 1 }) }),
+    );
+    const answers = make("div", { className: "answers" });
+    grid.replaceChildren(...blocks, answers, ...heads.flatMap((row, h) => [labels[h], ...row]));
+    setText(more, expanded ? english("Hide the heads") : english("All heads"));
+    more.setAttribute("aria-expanded", String(expanded));
+  }
+
+  function cellOf(block, head) {
+    const canvas = make("canvas");
+    const cell = makeButton(() => pickBlock(block, head), { className: "cell" }, canvas);
+    if (head < 0) cell.dataset.block = block;
+    return cell;
+  }
+
+  /** `callback(cell, block, row)` for each cell; row 0 are the means. */
+  function eachCell(callback) {
+    for (const [r, row] of rows.entries()) for (const [b, cell] of row.entries()) callback(cell, b, r);
+  }
+
+  /** The maps of the query in all blocks and heads; null until they are there. */
+  function mapsOf(result, query) {
+    if (query === null) return mapsOfLevels(result.attentionMaps, result.numPatches);
+    if (result.traces.size === result.numBlocks) return computed(result, query);
+    const decode = ({ maps }) => mapsOfLevels(decodeMaps(maps), result.numPatches);
+    return replies.get(result, { kind: "attention_maps", query }, decode, { delay: SETTLE }).value;
+  }
+
+  /** What the network would answer after each block, [{label, probability}], without the input's; null until it is there. */
+  function answersOf(result) {
+    if (!result.predictions.length || !stepCode) return null; // a notebook has no server to ask
+    const decode = ({ predictions }) => predictions.slice(1);
+    return replies.get(result, { kind: "logit_lens" }, decode, { delay: LATER }).value;
+  }
+
+  function draw({ result, whole, method, choices }) {
+    const shape = [result.numBlocks, result.numHeads, expanded, currentLanguage()];
+    if (isNew(grid, shape)) {
+      build(result);
+      painted = card.dataset.shown = "";
+    }
+    const query = choices.pinned !== null && result.tokenOf[choices.pinned] >= 0 ? choices.pinned : null;
+    const maps = mapsOf(result, query);
+    const key = JSON.stringify([result.run, result.dropped, query, Boolean(maps), document.body.className]);
+    if (maps && key !== painted) {
+      paint(result, whole, maps, query);
+      painted = key;
+    }
+    const answers = answersOf(result);
+    if (answers || !result.predictions.length) writeAnswers(result, answers);
+    mark(method, choices);
+  }
+
+  function paint(result, whole, maps, query) {
+    const { numBlocks, numHeads, numPatches } = result;
+    card.classList.toggle("of-photo", !result.pixelated);
+    const name =
+      query === null && isPooling(result, numBlocks - 1)
+        ? translate("average of all tokens")
+        : queryName(result, query);
+    grid.ariaLabel = translate("Every block: attention from the {query}", { query: name });
+    eachCell((cell, b, r) => {
+      const heads = maps.slice(b * numHeads, (b + 1) * numHeads);
+      const map = r ? heads[r - 1] : meanOf(heads, numPatches);
+      paintCell(cell.firstChild, result, map, attentionEnd(whole, r - 1));
+      const values = { block: b + 1, head: r, peak: formatShare(peakOf(map)) };
+      cell.title = cell.ariaLabel = r
+        ? translate("Block {block}, head {head}: at most {peak}", values)
+        : translate("Block {block}: at most {peak}", values);
+    });
+  }
+
+  /** Below the blocks; an answer that stays for several blocks is written once, across them. */
+  function writeAnswers(result, answers) {
+    const [first] = result.predictions;
+    if (!isNew(card, [result.run, answers, currentLanguage()])) return;
+    const host = find(".answers");
+    if (!answers) return host.replaceChildren();
+    const nodes = answers.map(({ label, probability }, block) => {
+      const isFinal = label === first.name;
+      const starts = block === 0 || answers[block - 1].label !== label;
+      const length = answers.slice(block).findIndex((one) => one.label !== label);
+      const span = length < 0 ? answers.length - block : length;
+      const name = make("strong", { translate: false, title: translateName(label) }, translateName(label));
+      name.style.gridColumn = `${block + 1} / span ${span}`;
+      const number = make("span", { textContent: formatProbability(probability, first.scores) });
+      number.style.gridColumn = `${block + 1}`;
+      for (const node of [name, number]) node.classList.toggle("yes", isFinal);
+      return starts ? [name, number] : [number];
+    });
+    host.replaceChildren(...nodes.flat());
+  }
+
+  /** Outlines what the picture shows. */
+  function mark(method, { section, plain, features, block, head }) {
+    const ofTokens = section === "features";
+    const isShown = ofTokens || (!plain && method.uses.includes("block"));
+    const shownBlock = ofTokens ? Math.min(features.block ?? Infinity, rows[0].length - 1) : block;
+    eachCell((cell, b, r) => {
+      const isHead = ofTokens ? r === 0 : r - 1 === head || (!expanded && r === 0);
+      cell.setAttribute("aria-pressed", String(isShown && b === shownBlock && isHead));
+    });
+    rove(grid, rows[0].length);
+  }
+
+  more.addEventListener("click", () => {
+    expanded = !expanded;
+    redraw();
+  });
+  tour.hidden = !stepCode;
+  tour.addEventListener("click", () => change({ section: "steps" }));
+
+  const show = (result) => {
+    if (result) return;
+    grid.replaceChildren();
+    grid.dataset.shown = card.dataset.shown = "";
+  };
+  return { show, draw, retry: replies.retry };
+}
+
+const meanOf = (maps, length) =>
+  Float32Array.from({ length }, (_, i) => maps.reduce((sum, map) => sum + map[i], 0) / maps.length);
+
+/** A small picture under its map, with rubbed squares hatched; one scale for all blocks. */
+function paintCell(canvas, result, map, end) {
+  const size = result.size.map((side) => Math.round((SIDE * side) / Math.max(...result.size)));
+  [canvas.width, canvas.height] = size;
+  paintResult(canvas, size, result, {
+    map,
+    style: { end },
+    opacity: OPACITY,
+    dropped: new Set(result.dropped),
+    hasGrid: false,
+  });
+}
+
+/** The maps of a patch in all blocks and heads, computed from the traces of all blocks. */
+function computed(result, query) {
+  return Array.from({ length: result.numBlocks * result.numHeads }, (_, index) => {
+    const [block, head] = [Math.floor(index / result.numHeads), index % result.numHeads];
+    return attentionMap(result, { block, head, direction: "from", query });
+  });
+}
