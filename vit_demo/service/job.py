@@ -42,6 +42,7 @@ class Job(Generic[T]):
         self.owners: set[str] = set()
         self._claimed = self._cancelled = False
         self._started_at = float("inf")
+        self.submitted_at = time.monotonic()
         self._waiters = 0
         self._wanted_at = time.monotonic() if parent is None else float("-inf")
 

@@ -144,6 +144,7 @@ class Guard:
                 with streams.listening(name) if name else nullcontext():
                     await self._app(scope, receive, send_guarded)
         except bodies.RequestRefused as refusal:
+            scope.setdefault("state", {})["refusal"] = refusal
             headers = {"connection": "close"} if refusal.closes else {}
             response = JSONResponse({"detail": str(refusal), "error": str(refusal)}, refusal.status, headers)
             await response(scope, receive, send_guarded)
