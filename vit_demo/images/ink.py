@@ -132,10 +132,11 @@ def _channels_first(image: Image.Image) -> np.ndarray:
 def _without_bars(image: Image.Image) -> Image.Image:
     """Cuts off a pair of bars, as a letterbox has: lines at both ends in one colour, and none of it beside them."""
     block = -(-max(image.size) // 128)
-    pixels = np.asarray(image.reduce(block), np.float32).transpose(2, 0, 1)
+    pixels = np.ascontiguousarray(np.asarray(image.reduce(block), np.float32).transpose(2, 0, 1))
     box = [0, 0, *image.size]
-    for axis, lines in ((1, pixels), (0, pixels.transpose(0, 2, 1))):
-        distance = np.abs(lines - lines[:, :1].mean(2, keepdims=True)).max(0)
+    for axis, first_line in ((1, pixels[:, 0]), (0, pixels[:, :, 0])):
+        distance = np.abs(pixels - first_line.mean(1)[:, None, None]).max(0)
+        distance = distance if axis else distance.T
         bar = distance.max(1) <= _PAPER
         first, last = int(bar.argmin()) + 1, len(bar) - 1 - int(bar[::-1].argmin())  # next to each lies a blurred line
         if bar[0] and bar[-1] and first < last - 1 and distance[[first, last - 1]].min() > _PAPER:

@@ -46,6 +46,7 @@ class Job(Generic[T]):
         self._claimed = False
         self._cancelled: InputError | type[Cancelled] | None = None
         self._started_at = float("inf")
+        self.submitted_at = time.monotonic()
         self._waiters = 0
         self._wanted_at = time.monotonic() if parent is None else float("-inf")
 

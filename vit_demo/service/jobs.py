@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
@@ -38,6 +39,9 @@ class JobRunner:
         nbytes: Memory that all running jobs may need together, by the estimates with which they are submitted.
     """
 
+    TOTALS = ("jobs", "refused_jobs", "job_wait_seconds", "job_seconds")
+    """What ``totals`` counts, by pool and name: the seconds are those that jobs waited for a thread, and took in it."""
+
     def __init__(self, pools: Mapping[str, WorkerPool] = POOLS, nbytes: int = MEMORY) -> None:
         self._pools = dict(pools)
         self._nbytes = nbytes
@@ -51,10 +55,11 @@ class JobRunner:
     def _begin(self) -> None:
         """Starts without jobs and threads, as the child of a fork has to: the threads stay in the parent."""
         self._memory = ByteSemaphore(self._nbytes)
-        self._queues: dict[str, FairQueue[Job[Any]]] = {
+        self.queues: dict[str, FairQueue[Job[Any]]] = {
             name: FairQueue(max(1, pool.workers - 1)) for name, pool in self._pools.items()
         }
         self._active: dict[Hashable, Job[Any]] = {}
+        self.totals = defaultdict[tuple[str, str], float](float)
         self._lock = threading.Lock()
         self._started = False
 
@@ -69,7 +74,7 @@ class JobRunner:
         """
         key = object() if key is None else key
         with self._lock:
-            who, waiting = owner.get(), self._queues[pool]
+            who, waiting = owner.get(), self.queues[pool]
             job = self._active.get(key)
             if job is not None and job.is_wanted:
                 if who not in job.owners:  # its turn may come sooner
@@ -79,6 +84,7 @@ class JobRunner:
             if pool in self._closed:
                 raise BusyError(SHUTTING_DOWN)
             if not self._has_room(pool, who):
+                self.totals[pool, "refused_jobs"] += 1
                 raise BusyError("The server is busy: try again in a moment.")
             if not self._started:
                 self._start_workers()
@@ -90,7 +96,7 @@ class JobRunner:
 
     def _has_room(self, pool: str, who: str) -> bool:
         """Whether an owner may queue another job: up to a quarter of the pool's room, and always a first job."""
-        most, queue = self._pools[pool].waiting, self._queues[pool]
+        most, queue = self._pools[pool].waiting, self.queues[pool]
         if not who:
             return queue.count() < most
         own = queue.count(who)
@@ -143,7 +149,7 @@ class JobRunner:
                         job.cancel(BusyError(SHUTTING_DOWN))
             while self._active and time.monotonic() < started + until:
                 time.sleep(0.02)
-        for queue in self._queues.values():
+        for queue in self.queues.values():
             queue.close()
         return not self._active
 
@@ -170,12 +176,17 @@ class JobRunner:
         torch.get_num_threads()  # the first call in a thread takes the default, and would undo the next line
         torch.set_num_threads(threads)
         ready.release()
-        queue = self._queues[name]
+        queue = self.queues[name]
         while (taken := queue.take()) is not None:
             who, job = taken
             with self._memory.reserve(job.nbytes, who) if job.nbytes > SMALL_JOB else nullcontext():
                 if job.claim():  # only now: a job that holds memory may need this job, and then runs it itself
+                    started = time.monotonic()
                     self._finish(job)
+                    with self._lock:
+                        self.totals[name, "jobs"] += 1
+                        self.totals[name, "job_wait_seconds"] += started - job.submitted_at
+                        self.totals[name, "job_seconds"] += time.monotonic() - started
             queue.done(who)
             del taken, job  # or else its result would stay in memory until this thread's next job
 

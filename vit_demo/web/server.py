@@ -38,6 +38,7 @@ from vit_demo.web.frontend.assets import read_styles
 from vit_demo.web.guard import log, replacements, uploads
 from vit_demo.web.guard.compression import Compression
 from vit_demo.web.guard.event_checks import forget_ended
+from vit_demo.web.guard.metrics import Measured, metrics
 from vit_demo.web.guard.protocol import Protocol
 from vit_demo.web.guard.security import guard
 from vit_demo.web.page import build_page
@@ -140,10 +141,11 @@ def asgi_app() -> FastAPI:
         *example_photos.routes(modules.PREFIX),
         *head.routes(),
     ]
-    own += [*documents.routes(page), Route("/healthz", healthz), Route("/readyz", readyz)]
+    own += [*documents.routes(page), Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
     app = FastAPI(routes=own, lifespan=lambda _: _cleaned(page), openapi_url=None)
     app.add_middleware(Compression)
     app.add_middleware(guard, page=page)
+    app.add_middleware(Measured)
     app.state.page = page
     gr.mount_gradio_app(
         app,

@@ -23,7 +23,7 @@ MAX_PATH_LENGTH = 2000
 
 OPEN_ROUTES = {
     "GET": re.compile(
-        r"/|/(config|theme\.css|robots\.txt|favicon\.ico|healthz|readyz|info|api|lessons|faithfulness)/?|/lessons/\d{1,6}"
+        r"/|/(config|theme\.css|robots\.txt|favicon\.ico|healthz|readyz|metrics|info|api|lessons|faithfulness)/?|/lessons/\d{1,6}"
         r"|/(openapi\.json|app_id|startup-events|mcp|mcp/schema)/?"
         r"|/(assets|static|vit_demo)/.+|/file[=/].+|/heartbeat/\w+|/queue/data|/call/(v2/)?\w+/\w+/?",
         re.ASCII | re.DOTALL,

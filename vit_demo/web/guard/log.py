@@ -3,9 +3,14 @@
 import asyncio
 import logging
 import traceback
+from contextvars import ContextVar
 from typing import Any
 
 import cachetools
+import orjson
+from uvicorn.config import LOGGING_CONFIG
+
+from vit_demo.web import settings
 
 MAX_LINE_LENGTH, MAX_TRACEBACK_LENGTH = 300, 8000
 """Characters of a message, and of the end of a traceback."""
@@ -25,9 +30,17 @@ def handle_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> No
         _accept_errors[message] = True
 
 
+request_id: ContextVar[str] = ContextVar("the request that is handled here, or whose job runs here", default="")
+
+
 def install() -> None:
-    """Makes every logger of this process use ``Record``."""
+    """Makes every logger of this process use ``Record``, and ``JsonLines`` if that is wanted."""
     logging.setLogRecordFactory(Record)
+    if settings.logs_json():
+        logging.basicConfig(force=True)
+        logging.getLogger().handlers[0].setFormatter(JsonLines())
+        LOGGING_CONFIG["formatters"]["default"] = {"()": JsonLines}  # uvicorn's own
+        logging.getLogger("vit_demo.web.guard.metrics").setLevel(logging.INFO)
 
 
 class Record(logging.LogRecord):
@@ -45,6 +58,16 @@ class Record(logging.LogRecord):
     def getMessage(self) -> str:
         """The message with its arguments, escaped and cut."""
         return escaped(super().getMessage())
+
+
+class JsonLines(logging.Formatter):
+    """A record as one line of JSON, with the id of its request and its ``fields``, if it has any."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line = {"time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"), "level": record.levelname}
+        line |= {"request": request_id.get(), "message": record.getMessage()} | getattr(record, "fields", {})
+        return orjson.dumps(line | ({"traceback": record.exc_text} if record.exc_text else {})).decode()
 
 
 def escaped(text: str) -> str:

@@ -133,6 +133,7 @@ class Responses:
         try:
             await self._app(scope, receive, send_guarded)
         except bodies.RequestRefused as refusal:
+            scope.setdefault("state", {})["refusal"] = refusal
             headers = {"connection": "close"} if refusal.closes else {}
             response = JSONResponse({"detail": str(refusal), "error": str(refusal)}, refusal.status, headers)
             await response(scope, receive, send_guarded)

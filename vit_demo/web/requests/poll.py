@@ -17,6 +17,7 @@ from vit_demo.service.limits import job_bytes
 from vit_demo.web.catalog import visitor_presets
 from vit_demo.web.catalog.menu import menu_entries, model_entry
 from vit_demo.web.catalog.method_docs import BOARD, method_html
+from vit_demo.web.guard.metrics import cache_bytes
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
@@ -39,7 +40,11 @@ earlier picture occupy until they return.
 REPLY_CACHE_BYTES = 16 << 20
 """Size of the cache of compressed replies."""
 
+NAMES = frozenset({*KINDS, "method_docs", "models", "train", "model"})
+"""All kinds of requests."""
+
 _replies: ByteCache[bytes] = ByteCache(REPLY_CACHE_BYTES, len)
+cache_bytes.labels("replies").set_function(lambda: _replies.num_bytes)
 
 
 async def handle(request: Any) -> bytes:
