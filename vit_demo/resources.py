@@ -47,7 +47,12 @@ def raise_descriptor_limit() -> None:
 
 
 def release_memory() -> None:
-    """Gives the memory of discarded networks back to the system, which glibc otherwise keeps in pieces for itself."""
+    """Gives the memory of discarded networks back to the system."""
     gc.collect()
+    trim_memory()
+
+
+def trim_memory() -> None:
+    """Gives freed memory back to the system, which glibc otherwise keeps in pieces between those in use."""
     with suppress(OSError, AttributeError, TypeError):  # another C library
         ctypes.CDLL(None).malloc_trim(0)

@@ -15,7 +15,7 @@ import torch
 
 from vit_demo.errors import BusyError, InputError
 from vit_demo.service import job as module
-from vit_demo.service.job import Cancelled, report
+from vit_demo.service.job import Cancelled, owner, report
 from vit_demo.service.jobs import JobRunner
 from vit_demo.service.limits import POOLS, WorkerPool
 
@@ -67,6 +67,21 @@ def test_running_jobs_never_need_more_memory_than_there_is(runner, all_count):
     jobs.append(runner.submit("more than there is", lambda: work(100), "wide", 1000))
     until(lambda: all(job.is_done for job in jobs))
     assert most == 100, "one of 60 at a time, and the largest alone"
+
+
+def test_work_above_a_visitors_share_of_memory_is_refused_with_a_sentence(runner, monkeypatch):
+    monkeypatch.setattr("vit_demo.service.jobs.MEMORY_OF_ONE", 100)
+    assert runner.run("the caller of the package decides", lambda: 1, "wide", 101) == 1
+    token = owner.set("a visitor")
+    try:
+        assert runner.run("small", lambda: runner.run("within", lambda: 2, "wide", 100), "wide") == 2
+        for begin in (runner.submit, runner.run):
+            with pytest.raises(InputError, match="choose a larger patch size"):
+                begin("large", lambda: 3, "wide", 101)
+        with pytest.raises(InputError, match="choose a larger patch size"):
+            runner.run("outer", lambda: runner.run("a network that is loaded", lambda: 4, "wide", 101), "wide")
+    finally:
+        owner.reset(token)
 
 
 def test_memory_is_counted_over_all_lanes_and_given_in_order(runner, all_count, monkeypatch):

@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 
 import torch
 
-from vit_demo.errors import BusyError
+from vit_demo.errors import BusyError, InputError
 from vit_demo.service.job import Cancelled, Job, current_job, owner
-from vit_demo.service.limits import MEMORY, POOLS, SMALL_JOB, WorkerPool
+from vit_demo.service.limits import MEMORY, MEMORY_OF_ONE, POOLS, SMALL_JOB, WorkerPool
 from vit_demo.service.queues import ByteSemaphore, FairQueue
 
 T = TypeVar("T")
@@ -71,7 +71,9 @@ class JobRunner:
 
         Raises:
             BusyError: If too many jobs are queued in the pool, or the runner is closed.
+            InputError: If it needs more memory than a visitor may have.
         """
+        _check_share(nbytes)
         key = object() if key is None else key
         with self._lock:
             who, waiting = owner.get(), self.queues[pool]
@@ -105,6 +107,7 @@ class JobRunner:
     def run(self, key: Hashable, work: Callable[[], T], pool: str, nbytes: int = 0) -> T:
         """Waits for the result of a job, or its error; called within another job, it runs in the same thread."""
         outer = current_job.get()
+        _check_share(nbytes)
         while outer is None:
             with suppress(Cancelled):  # it was cancelled just before it was joined
                 return self.submit(key, work, pool, nbytes).result()
@@ -197,3 +200,13 @@ class JobRunner:
             with self._lock:
                 if self._active.get(job.key) is job:
                     del self._active[job.key]
+
+
+def _check_share(nbytes: int) -> None:
+    """Refuses a visitor's work, by an ``InputError``, if its estimate is above ``MEMORY_OF_ONE``."""
+    if owner.get() and nbytes > MEMORY_OF_ONE:
+        raise InputError(
+            "This takes about {0} MB of memory, of {1} here: choose a larger patch size or a smaller model.",
+            f"{nbytes / 1e6:,.0f}",
+            f"{MEMORY_OF_ONE / 1e6:,.0f}",
+        )
