@@ -5,17 +5,20 @@ of layer. Written as gradient times input, a rule is a modified backward of the 
 The fused attention kernel stays, because the rule for its two products is a constant factor.
 """
 
+from collections.abc import Callable
 from typing import Any, Unpack
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vit_demo.methods.gradient_rules import ModifiedBackward, token_gradients
+from vit_demo.methods.gradient_rules import ModifiedBackward, depends, token_gradients
 from vit_demo.methods.registry import register
 from vit_demo.methods.targets import Target
 from vit_demo.trace import PassOptions, TracedViT
+from vit_demo.trace.attention_mode import fold
 from vit_demo.trace.trace import to_grid
+from vit_demo.trace.written_out import MATMUL
 
 GAMMA = 0.05
 """The gamma rule's extra weight of contributions with the sign of the output. Chosen on photos set aside for trials,
@@ -45,10 +48,85 @@ def attnlrp(
         shares of their own, so the map does not sum to the logit.
     """
     tokens, gradients, trace = token_gradients(
-        model, images, target, against, attention_fn=_Attention.apply, rules=ModifiedBackward({F.linear: _linear}),
-        blocks=slice(1), **options,
+        model, images, target, against, attention_fn=_Attention.apply, rules=GammaRule(), blocks=slice(1), **options,
     )  # fmt: skip
     return to_grid((tokens[0] * gradients[0]).sum(2), trace)
+
+
+class GammaRule(ModifiedBackward):
+    """The rules of AttnLRP, whatever spells a linear map: a product of what depends on the image and what does not.
+
+    A constant that is added to such a product is its bias.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({F.linear: _linear, F.scaled_dot_product_attention: _pooling})
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Handles one call of torch; see ``TorchFunctionMode``."""
+        if func in _MAPS and (found := _map(func, args, kwargs or {})) is not None:
+            return found
+        for z, bias in (args[:2], args[1::-1]) if func in _SUMS else ():
+            if depends(z) and hasattr(z.grad_fn, "bias") and _is_bias(bias, z):
+                z.grad_fn.bias = bias.detach()
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+_SUMS = {torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__, Tensor.add_, Tensor.__iadd__}
+_MAPS = {torch.einsum, torch.tensordot, torch.addmm, torch.mm, Tensor.mm, F.conv1d, F.conv2d, *MATMUL}
+
+
+def _is_bias(value: Any, z: Tensor) -> bool:
+    """Whether a value added to ``z`` is a number for each output of the linear map that gave ``z``."""
+    if not isinstance(value, Tensor) or depends(value) or value.numel() != max(value.shape, default=0):
+        return False
+    return value.shape[-1] == z.shape[-1] or not hasattr(z.grad_fn, "own_bias")
+
+
+def _map(func: Callable[..., Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+    """What a function gives, with the gamma rule, if one of its inputs depends on the image; None otherwise."""
+    if func is torch.einsum and len(args) == 2:  # its operands are a list
+        args = args[0], *args[1]
+    given = [*args, *kwargs.values()]
+    tensors = [one for one in given if isinstance(one, Tensor)]
+    inputs, others = [one for one in tensors if depends(one)], [one for one in tensors if not depends(one)]
+    if len(inputs) != 1 or not others:
+        return None
+    weight = max(others, key=Tensor.numel)  # and not the bias
+
+    def function(x: Tensor, w: Tensor) -> Tensor:
+        values = [x if one is inputs[0] else w if one is weight else one for one in given]
+        return func(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=True)))
+
+    return _Map.apply(inputs[0], weight.detach(), function)
+
+
+class _Map(torch.autograd.Function):
+    """Any other spelling of a linear map, ``function(x, weight)``, which may have a bias, with the rule of ``_Linear``.
+
+    A bias that is added later is noted in ``bias``.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, function: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.function, ctx.bias = function, 0.0
+        return function(x, weight)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        (x, weight), function, size = ctx.saved_tensors, ctx.function, ctx.saved_tensors[1].abs()
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            linear, of_sizes = function(x, weight), function(x, size)
+        own, magnitude = function(torch.zeros_like(x), weight), x.detach().abs()
+        z, least = linear.detach() + ctx.bias, torch.finfo(linear.dtype).tiny / _SAME_SIGN
+        reweighted = z.abs() + _SAME_SIGN * (function(magnitude, size) - own + (own + ctx.bias).abs() + least)
+        share = z.abs() / reweighted * gradients[0]
+        (slope,), (more,) = (torch.autograd.grad(y, x, g) for y, g in ((linear, share), (of_sizes, z.sign() * share)))
+        return slope + _SAME_SIGN * x.detach().sign() * more, None, None
 
 
 class _Linear(torch.autograd.Function):
@@ -62,12 +140,16 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         z = F.linear(x, weight, bias)
-        ctx.save_for_backward(x, weight, bias, z)
+        ctx.save_for_backward(x, weight)
+        ctx.bias = ctx.own_bias = bias
+        ctx.z, ctx.version = z.detach(), z._version  # it may be changed in place, as by z += ...
         return z
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        x, weight, bias, z = ctx.saved_tensors
+        (x, weight), bias, z = ctx.saved_tensors, ctx.bias, ctx.z
+        if z._version != ctx.version or bias is not ctx.own_bias:
+            z = F.linear(x, weight, bias if bias is None else bias.flatten())
         rows = _reached(gradients[0])
         if rows is None:
             return _slope(x, weight, bias, z, gradients[0]), None, None
@@ -121,5 +203,13 @@ class _Attention(torch.autograd.Function):
         return 0.25 * d_q, 0.25 * d_k, 0.5 * d_v
 
 
-def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    return _Linear.apply(x, weight, bias)
+def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    return _Linear.apply(input, weight, bias)
+
+
+def _pooling(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, *_: Any, **options: Any
+) -> Any:
+    if query.dim() == 4 and query.shape[2] != key.shape[2] and not options.get("enable_gqa"):
+        return _Attention.apply(*fold(query, key, attn_mask, options.get("scale")), value)
+    return F.scaled_dot_product_attention(query, key, value, attn_mask, *_, **options)

@@ -1,10 +1,17 @@
 """A pass whose layers have another backward, for methods that change how a gradient flows and nothing else.
 
 torch passes each of its functions through the modes that are active in a thread. So the network runs as it is, while
-some functions are replaced by ones that differ only in their backward. Two rules are common to all methods: the
-deviation by which a norm divides is a constant, and so is the gate of GELU and SiLU, which are ``x * gate(x)``.
+some functions are replaced by ones that differ only in their backward. The rules that all methods share: what a norm
+divides by is a constant, and so is the gate of an activation, which is ``x * gate(x)``; of a product of two other
+branches, each gets half.
+
+Layers that a network writes out are recognised by what they compute: a factor of fewer numbers than the other, as one
+for each token, is what a norm divides by, and a factor that came of another through a curve is a gate. Whether a rule
+is missing is seen afterwards, in the graph that torch recorded; see ``missing_rule``.
 """
 
+import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -12,15 +19,36 @@ from typing import Any, Unpack
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad
 from vit_demo.model.resample import without_autocast
 from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
 
-_PRODUCTS = {torch.mul, Tensor.mul, Tensor.__mul__}
-_SIGMOIDS = {torch.sigmoid, Tensor.sigmoid, F.sigmoid}
+_IN_PLACE = (Tensor.mul_, Tensor.multiply_)
+_PRODUCTS = (torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multiply, Tensor.multiply, *_IN_PLACE)
+_QUOTIENTS = (torch.div, Tensor.div, Tensor.__truediv__, torch.divide, Tensor.divide, Tensor.div_, Tensor.divide_)
+_POWERS = (torch.pow, Tensor.pow, Tensor.__pow__)
+_ACTIVATIONS = (F.gelu, F.silu, F.mish, F.hardswish, F.elu, F.selu, F.celu, torch.square, Tensor.square)
+"""Functions that are ``x * gate(x)``."""
+_SIGMOIDAL = (torch.tanh, Tensor.tanh, F.tanh, F.relu6, F.hardtanh, F.softsign)
+"""Such functions that are also gates of others."""
+
+_POINTWISE = {"Add", "Sub", "Rsub", "Neg", "Mul", "Div", "ToCopy", "View", "UnsafeView", "Clone", "Alias"}
+_LINEAR = {
+    *_POINTWISE, "AccumulateGrad", "Addbmm", "Addcmul", "Addmm", "Amax", "Abs", "AsStrided", "AvgPool2D", "Baddbmm",
+    "Bmm", "Cat", "ConstantPadNd", "Convolution", "CopyBackwards", "CopySlices", "Copy", "Cumsum", "Diagonal", "Expand",
+    "Flip", "Gather", "Index", "IndexAdd", "IndexCopy", "IndexPut", "IndexSelect", "LeakyRelu", "Lerp", "MaskedFill",
+    "MaskedScatter", "MaskedSelect", "Max", "Maximum", "Mean", "Minimum", "Mm", "Mv", "NativeBatchNorm",
+    "NativeDropout", "Permute", "PreluKernel", "Relu", "Repeat", "ReshapeAlias", "Roll", "Scatter",
+    "Select", "Slice", "Split", "SplitWithSizes", "Squeeze", "Stack", "StdMean", "Sum", "T", "Transpose",
+    "Tril", "Triu", "Unbind", "Unfold", "UnsafeSplit", "Unsqueeze", "VarMean", "ViewAsComplex", "ViewAsReal", "Where",
+}  # fmt: skip
+"""Nodes of torch's graph whose output is linear in their input, or for every sign of it."""
+_RULES_OF_THIS_PACKAGE = re.compile("_(LayerNorm|Activation|Sigmoidal|Halved|Linear|Map|Attention|ConstantAttention)")
+_FACTORS = {"Mul": (0, 1), "Addcmul": (1, 2)}
+"""Nodes with a product, and which of their inputs are its factors."""
 
 
 def token_gradients(
@@ -47,41 +75,118 @@ def token_gradients(
         with rules or nullcontext():
             logits, trace = forward_with_grad(model, images, attention_fn, **options)
         tokens = trace.tokens[: max(1, len(trace.tokens) - 1)][blocks]  # without those after the last block
-        gradients = torch.autograd.grad(class_scores(logits, target, against).sum(), tokens)
+        score = class_scores(logits, target, against).sum()
+        if rules is not None and (missing := missing_rule(score, tokens)):
+            warnings.warn(NO_RULE.format(missing), stacklevel=2)
+        gradients = torch.autograd.grad(score, tokens)
     return [x.detach().float() for x in tokens], [gradient.float() for gradient in gradients], trace
+
+
+NO_RULE = (
+    "This method has no rule for {} in this network, so there its map follows the plain gradient, and is not exact."
+)
+
+
+def missing_rule(score: Tensor, tokens: Sequence[Tensor]) -> str | None:
+    """The operation between tokens and score, the nearest to the score, whose backward no rule covers; None for none.
+
+    Read from the graph of a pass that ran within ``ModifiedBackward``.
+    """
+    seen, nodes = {x.grad_fn for x in tokens}, [score.grad_fn]
+    for node in nodes:
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        inputs = [one for one, _ in node.next_functions]
+        if not _has_rule(node, inputs):
+            name = _name(node)
+            return name if "Backward" in node.name()[-8:] else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+        if _name(node) == "_Halved":  # of the product before it, the factors share
+            seen.add(inputs[0])
+            inputs = [one for one, _ in inputs[0].next_functions]
+        nodes += inputs
+    return None
+
+
+def _name(node: Any) -> str:
+    """Of a node of the graph, such as ``Mul``."""
+    return re.sub(r"Backward\d*$|^torch::autograd::", "", node.name())
+
+
+def _has_rule(node: Any, inputs: Sequence[Any]) -> bool:
+    name = _name(node)
+    if name in ("Clamp", "ClampMin"):  # as a ReLU
+        return not getattr(node, "_saved_min", 0) and getattr(node, "_saved_max", None) is None
+    if name == "Div":
+        return inputs[1:] in ([], [None])
+    if name in _FACTORS and len(inputs) > 1:
+        return None in [inputs[place] for place in _FACTORS[name]]
+    if name == "NativeBatchNorm":
+        return not node._saved_training
+    if name.startswith("ScaledDotProduct"):
+        return inputs[:2] == [None, None]
+    return name in _LINEAR or _RULES_OF_THIS_PACKAGE.fullmatch(name) is not None
 
 
 class ModifiedBackward(TorchFunctionMode):
     """Within it, in this thread, norms and activations have the backward of their rule, and some functions another.
 
-    Where an activation is multiplied by another branch (SwiGLU), each of the two gets half of the gradient.
+    Weights are constants, so that what requires a gradient is what depends on the image.
 
     Args:
-        rules: What is called in place of a function of torch, with its arguments and its result.
+        rules: What is called in place of a function of torch, with its arguments.
     """
 
     def __init__(self, rules: Mapping[Callable[..., Any], Callable[..., Any]]) -> None:
         super().__init__()
         self._rules = {**_RULES, **rules}
-        self._gate: Tensor | None = None
-        self._activation: Tensor | None = None
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Handles one call of torch; see ``TorchFunctionMode``."""
-        if func in _PRODUCTS and self._gate is not None and any(x is self._gate for x in args):
-            args = tuple(x.detach() if x is self._gate else x for x in args)  # x * sigmoid(x), written out
-            self._activation = func(*args)
-            return self._activation
-        if func in _PRODUCTS and self._activation is not None and any(x is self._activation for x in args):
-            return _Halved.apply(func(*args))
-        result = self._rules.get(func, func)(*args, **(kwargs or {}))
-        if func in _SIGMOIDS:
-            self._gate = result
-        elif func in (F.gelu, F.silu):
-            self._activation = result
-        return result
+        kwargs = {name: _constant(value) for name, value in (kwargs or {}).items()}
+        return self._rules.get(func, func)(*map(_constant, args), **kwargs)
+
+
+def _constant(value: Any) -> Any:
+    """A weight, alone or in a list, without gradient; anything else as it is."""
+    if isinstance(value, nn.Parameter):
+        return value.detach()
+    return type(value)(map(_constant, value)) if type(value) in (list, tuple) else value
+
+
+def depends(value: Any) -> bool:
+    """Whether something is a tensor that depends on the image, within ``ModifiedBackward``."""
+    return isinstance(value, Tensor) and value.requires_grad and not isinstance(value, nn.Parameter)
+
+
+def _product(func: Callable[..., Tensor], input: Any, other: Any, **options: Any) -> Tensor:
+    if not (depends(input) and depends(other)):
+        return func(input, other, **options)
+    in_place = func in _IN_PLACE
+    if other.numel() < input.numel() or (other.numel() == input.numel() and _is_gate(other) > _is_gate(input)):
+        return func(input, other.detach(), **options)
+    if not in_place and (input.numel() < other.numel() or _is_gate(input) > _is_gate(other)):
+        return func(input.detach(), other, **options)
+    return func(input, other, **options) if in_place else _Halved.apply(func(input, other, **options))
+
+
+def _quotient(func: Callable[..., Tensor], input: Any, other: Any, **options: Any) -> Tensor:
+    return func(input, other.detach() if depends(other) else other, **options)
+
+
+def _is_gate(x: Tensor) -> bool:
+    """Whether a tensor is a curve of what a linear map gave and no activation, or one number for many places."""
+    nodes = [x.grad_fn]
+    for node in nodes:
+        if node is None:
+            continue
+        name, inputs = _name(node), [one for one, _ in node.next_functions]
+        if name in ("Expand", "_Sigmoidal") or not (name in _FACTORS or _has_rule(node, inputs)):
+            return True
+        nodes += inputs if name in _POINTWISE else []
+    return False
 
 
 class _LayerNorm(torch.autograd.Function):
@@ -107,13 +212,17 @@ class _Activation(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        y = function(x)
-        ctx.save_for_backward((y / x).nan_to_num_(0.5))  # the gate; at 0 the limit, one half
+        y, small = function(x), x.new_tensor(1e-4)
+        ctx.save_for_backward((y / x).nan_to_num_(float(function(small) / small)))  # the gate; its limit at 0
         return y
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         return ctx.saved_tensors[0] * gradients[0], None
+
+
+class _Sigmoidal(_Activation):
+    """The same of a curve that may be the gate of something else."""
 
 
 class _Halved(torch.autograd.Function):
@@ -129,30 +238,56 @@ class _Halved(torch.autograd.Function):
 
 
 def _layer_norm(
-    x: Tensor, shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
 ) -> Tensor:
-    return _LayerNorm.apply(x, shape, weight, bias, eps)
+    return _LayerNorm.apply(input, normalized_shape, weight, bias, eps)
 
 
-def _rms_norm(x: Tensor, shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    axes = tuple(range(-len(shape), 0))
+def _rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    axes = tuple(range(-len(normalized_shape), 0))
     with torch.no_grad():
-        least = torch.finfo(x.dtype).eps if eps is None else eps
-        inverse = x.float().square().mean(axes, keepdim=True).add_(least).rsqrt_().to(x.dtype)
-    return x * inverse if weight is None else x * inverse * weight
+        least = torch.finfo(input.dtype).eps if eps is None else eps
+        inverse = input.float().square().mean(axes, keepdim=True).add_(least).rsqrt_().to(input.dtype)
+    return input * inverse if weight is None else input * inverse * weight
 
 
-def _gelu(x: Tensor, approximate: str = "none") -> Tensor:
-    return _Activation.apply(x, partial(F.gelu, approximate=approximate))
+def _normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None) -> Tensor:
+    return input / torch.linalg.vector_norm(input.detach(), p, dim, keepdim=True).clamp_min(eps)
 
 
-def _silu(x: Tensor, inplace: bool = False) -> Tensor:
-    return _Activation.apply(x, F.silu)
+def _glu(input: Tensor, dim: int = -1) -> Tensor:
+    x, gate = input.chunk(2, dim)
+    return x * gate.detach().sigmoid()
+
+
+def _pointwise(
+    kind: type[_Activation], func: Callable[..., Tensor], input: Tensor, *arguments: Any, **options: Any
+) -> Tensor:
+    options.pop("inplace", None)
+    return kind.apply(input, lambda x: func(x, *arguments, **options))
+
+
+def _power(func: Callable[..., Tensor], input: Any, exponent: Any) -> Tensor:
+    if not depends(input) or not isinstance(exponent, int | float) or exponent < 1:
+        return func(input, exponent)
+    return _Activation.apply(input, lambda x: func(x, exponent))
 
 
 _RULES: dict[Callable[..., Any], Callable[..., Any]] = {
-    F.layer_norm: _layer_norm,
-    F.rms_norm: _rms_norm,
-    F.gelu: _gelu,
-    F.silu: _silu,
+    **dict.fromkeys((F.layer_norm, torch.layer_norm), _layer_norm),
+    **dict.fromkeys((F.rms_norm, torch.rms_norm), _rms_norm),
+    F.normalize: _normalize,
+    F.glu: _glu,
+    **{func: partial(_pointwise, _Activation, func) for func in _ACTIVATIONS},
+    **{func: partial(_pointwise, _Sigmoidal, func) for func in _SIGMOIDAL},
+    **{func: partial(_power, func) for func in _POWERS},
+    **{func: partial(_product, func) for func in _PRODUCTS},
+    **{func: partial(_quotient, func) for func in _QUOTIENTS},
 }

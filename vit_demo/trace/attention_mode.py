@@ -79,6 +79,7 @@ class AttentionMode(TorchFunctionMode):
             self._softmax(args, kwargs, result)
         else:
             self._follower.follow(func, args, kwargs, result)
+            self._follower.multiplied(func, args, kwargs, result, self.batch or 1)
         return result
 
     def _fused(
@@ -100,8 +101,9 @@ class AttentionMode(TorchFunctionMode):
             mask = attn_mask
             if extra is not None:
                 mask = extra.to(query.dtype) + (0 if attn_mask is None else _as_bias(attn_mask, query.dtype))
-            return F.scaled_dot_product_attention(query, key, value, mask, **options)
+            return F.scaled_dot_product_attention(query, given, value, mask, **options)
 
+        given = key
         self._needs_projection = True
         if query.dim() == 3 and self.batch and query.shape[0] % self.batch == 0 and attn_mask is None:
             heads = query.shape[0] // self.batch  # [B * H, N, d]
@@ -110,6 +112,9 @@ class AttentionMode(TorchFunctionMode):
         if query.dim() != 4:
             return compute(None)
         self.has_mask = attn_mask is not None
+        factor = self._follower.factor_of(key)  # the keys that are kept are those before it
+        if factor != 1:
+            key, scale = key / factor, factor * (query.shape[-1] ** -0.5 if scale is None else scale)
         q, k = fold(query, key, attn_mask, scale)
         return self.attend(q, k, _repeat_heads(value, query), compute)
 
@@ -145,13 +150,17 @@ class AttentionMode(TorchFunctionMode):
             self._follower.start(result, scores, axis, self.batch or 1)
 
     def _product(self, product: Product, own: Callable[[], Tensor]) -> Tensor:
-        """The product of a softmax with values: with the scores as queries, and a key of its own for each token."""
+        """The product of a softmax with values; without keys the scores are queries, and each token has its own key."""
         scores, v = product.scores, product.values
         self._needs_projection = True
 
         def compute(extra: Tensor | None) -> Tensor:
             return product.canonical(own()) if extra is None else (scores + extra).softmax(-1).to(v.dtype) @ v
 
+        if product.operands:
+            self.has_mask = product.mask is not None
+            q, k = fold(*product.operands, product.mask, 1.0)
+            return product.original(self.attend(q, k, v, compute))
         n = scores.shape[-1]
         k = torch.eye(n, dtype=scores.dtype, device=scores.device).expand(*scores.shape[:2], n, n)
         # What a mask excludes has a score of minus infinity, or the lowest number there is.
@@ -200,7 +209,8 @@ def fold(q: Tensor, k: Tensor, mask: Tensor | None, scale: float | None) -> tupl
     factor = d**-0.5 if scale is None else scale
     if mask is None:
         return (q if math.isclose(factor, d**-0.5) else q * (factor * d**0.5)), k
-    bias = _as_bias(mask, torch.float32).clamp_min(LOWEST).expand(*q.shape[:3], n)
+    bias = _as_bias(mask, torch.float32)
+    bias = bias.masked_fill(bias < LOWEST, LOWEST).expand(*q.shape[:3], n)
     identity = torch.eye(n, dtype=torch.float32, device=k.device).expand(*k.shape[:2], n, n)
     return torch.cat([q.float() * factor, bias], 3) * math.sqrt(d + n), torch.cat([k.float(), identity], 3)
 
