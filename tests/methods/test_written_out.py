@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from vit_demo.errors import PresetError
-from vit_demo.methods import attnlrp, legrad, libra_fullgrad, naclip, relevance
+from vit_demo.methods import attnlrp, grad_cam, legrad, libra_fullgrad, naclip, relevance
+from vit_demo.methods.targets import input_gradient
 from vit_demo.trace import adapt
 
 WIDTH, HEADS, EPS = 24, 3, 1e-5
@@ -267,7 +269,7 @@ ATTENTIONS: list[tuple[Function | None, Function]] = [
     (None, lambda q, k, v: (8**-0.5 * torch.matmul(q, k.transpose(2, 3))).softmax(-1) @ v),
     (None, lambda q, k, v: F.scaled_dot_product_attention(q, k * 8**-0.5, v, scale=1.0)),
     (None, lambda q, k, v: F.softmax(torch.matmul(q, k.mT) / 8**0.5, -1, dtype=torch.float32).to(v) @ v),
-    (None, merged), (None, baddbmm), (None, in_place_scale), (None, einsum_of_tokens), (None, queries_last),
+    (None, merged), (None, in_place_scale), (None, einsum_of_tokens), (None, queries_last),
     (
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, MASK.to(q)),
         lambda q, k, v: (q @ k.mT * 8**-0.5 + MASK.to(q)).softmax(-1) @ v,
@@ -289,22 +291,152 @@ CASES: list[tuple[str, Function | None, Function, dict[str, bool]]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(CASES)))
-def test_the_maps_are_those_of_torch_s_own_functions(number: int) -> None:
-    kind, plain, written, shape = CASES[number]
-    reference, other = pair(kind, plain, written, **shape)
+@pytest.fixture(autouse=True)
+def _warnings_are_errors() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def check(reference: nn.Module, other: nn.Module, methods: Sequence[Function] = METHODS) -> None:
     images = torch.randn(2, 3, 32, 32)
     torch.testing.assert_close(other(images), reference(images), atol=1e-5, rtol=1e-4)
     networks = [adapt(one, 32) for one in (reference, other)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for method in METHODS:
-            expected, found = (method(network, images, 3) for network in networks)
-            assert expected.std() > 1e-4
-            torch.testing.assert_close(
-                found,
-                expected,
-                atol=1e-3 * float(expected.abs().max()),
-                rtol=0,
-                msg=lambda text: f"{method.__name__}: {text}",
-            )
+    for method in methods:
+        expected, found = (method(network, images, 3) for network in networks)
+        assert expected.std() > 1e-4
+        most = 1e-3 * float(expected.abs().max())
+        torch.testing.assert_close(found, expected, atol=most, rtol=0, msg=partial("{}: {}".format, method.__name__))
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_the_maps_are_those_of_torch_s_own_functions(number: int) -> None:
+    kind, plain, written, shape = CASES[number]
+    check(*pair(kind, plain, written, **shape))
+
+
+class Softmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        y = x.softmax(-1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        y = ctx.saved_tensors[0]
+        return y * (gradient - (gradient * y).sum(-1, keepdim=True))
+
+
+class WholeAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        ctx.save_for_backward(q, k, v)
+        return F.scaled_dot_product_attention(q, k, v)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        inputs = [x.detach().requires_grad_() for x in ctx.saved_tensors]
+        with torch.enable_grad():
+            return torch.autograd.grad(F.scaled_dot_product_attention(*inputs), inputs, gradient)
+
+
+class SwishOfOneTensor(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x * torch.sigmoid(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        s = torch.sigmoid(ctx.saved_tensors[0])
+        return gradient * s * (1 + ctx.saved_tensors[0] * (1 - s))
+
+
+def test_a_softmax_that_is_an_autograd_function_changes_no_map() -> None:
+    check(*pair("attend", None, lambda q, k, v: Softmax.apply(q @ k.mT * 8**-0.5) @ v), [*METHODS, legrad, grad_cam])
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_a_checkpoint_changes_no_map(use_reentrant: bool) -> None:
+    run, methods = partial(checkpoint, use_reentrant=use_reentrant), [*METHODS, legrad, grad_cam, input_gradient]
+    check(*pair("run", None, lambda block, x: run(block, x)), methods)
+    check(*pair("act", None, lambda x: run(F.gelu, x)), methods)
+    x = torch.ones(1, requires_grad=True)
+    checkpoint(torch.exp, x, use_reentrant=True).backward()  # as before
+    assert "Checkpoint" in checkpoint(torch.exp, x, use_reentrant=True).grad_fn.name() and x.grad > 2.7
+
+
+@torch.no_grad()
+def without_gradients(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v)
+
+
+@pytest.mark.parametrize("method", [libra_fullgrad, attnlrp, relevance, legrad])
+@pytest.mark.parametrize("attend", [WholeAttention.apply, without_gradients])
+def test_attention_without_a_graph_is_refused_by_what_needs_one(method: Function, attend: Function) -> None:
+    _, other = pair("attend", None, attend)
+    with pytest.raises(PresetError, match="torch records no gradients"):
+        method(adapt(other, 32), torch.randn(1, 3, 32, 32), 3)
+
+
+NO_RULE: list[tuple[str, Function, str]] = [
+    ("act", SwishOfOneTensor.apply, "SwishOfOneTensor"),
+    ("act", F.softplus, "Softplus"),
+    ("act", torch.sigmoid, "Sigmoid"),
+    ("act", lambda x: x.sin(), "Sin"),
+    ("act", lambda x: torch.ops.aten.gelu(x), "Gelu"),
+    ("act", lambda x: x.clamp(-1, 1), "Clamp"),
+    ("act", lambda x: x.clone().mul_(x + 1), "Mul"),
+    ("norm", lambda x, w, b: F.group_norm(x.flatten(0, 1), 1).view_as(x) * w + b, "NativeGroupNorm"),
+    ("norm", lambda x, w, b: torch.native_layer_norm(x, (WIDTH,), w, b, EPS)[0], "NativeLayerNorm"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(NO_RULE)))
+def test_a_warning_names_the_operation_without_a_rule(number: int) -> None:
+    kind, written, name = NO_RULE[number]
+    _, other = pair(kind, None, written)
+    images, network = torch.randn(1, 3, 32, 32), adapt(other, 32)
+    for method in (libra_fullgrad, attnlrp):
+        with pytest.warns(UserWarning, match=f"no rule for the operation {name} of this network"):
+            method(network, images, 3)
+    relevance(network, images, 3)  # which has no rules
+
+
+@pytest.mark.parametrize(
+    "attend", [baddbmm, lambda q, k, v: (q[:, :, :, None] * k[:, :, None] * 8**-0.5).sum(-1).softmax(-1) @ v]
+)
+def test_naclip_refuses_keys_that_are_not_seen(attend: Function) -> None:
+    reference, other = pair("attend", None, attend)
+    check(reference, other, [libra_fullgrad, relevance])
+    with pytest.raises(PresetError, match="keys of this network are not seen"):
+        naclip(adapt(other, 32), torch.randn(1, 3, 32, 32), 3)
+
+
+@pytest.mark.parametrize("kept", [None, torch.tensor([[0, 5, 9, 15], [3, 4, 9, 10]])])
+def test_keys_of_other_libraries_are_the_same_however_they_attend(kept: Tensor | None) -> None:
+    import timm
+    import transformers
+
+    shape = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 32}
+    config = transformers.ViTConfig(**shape, image_size=32, patch_size=8, num_labels=5)
+    eager, fused = (
+        transformers.ViTForImageClassification._from_config(copy.deepcopy(config), attn_implementation=name).eval()
+        for name in ("eager", "sdpa")
+    )
+    beit = timm.models.beit.Beit(
+        img_size=32, patch_size=8, embed_dim=24, depth=2, num_heads=3, num_classes=5, use_rel_pos_bias=True
+    )
+    vit = timm.models.VisionTransformer(img_size=32, patch_size=8, embed_dim=24, depth=2, num_heads=3, num_classes=5)
+    pairs = [(eager, fused), *((one, copy.deepcopy(one)) for one in (beit.eval(), vit.eval()))]
+    images = torch.randn(2, 3, 32, 32)
+    for written, other in pairs:
+        torch.manual_seed(0)
+        for parameter in written.parameters():
+            parameter.data.add_(torch.randn_like(parameter), alpha=0.1)
+        other.load_state_dict(written.state_dict())
+        for one in written.modules():
+            one.fused_attn = False
+        found, expected = (naclip(adapt(one, 32), images, 3, kept_patches=kept) for one in (written, other))
+        torch.testing.assert_close(found, expected, atol=1e-3 * float(expected.abs().max()), rtol=0)

@@ -82,9 +82,7 @@ def token_gradients(
     return [x.detach().float() for x in tokens], [gradient.float() for gradient in gradients], trace
 
 
-NO_RULE = (
-    "This method has no rule for {} in this network, so there its map follows the plain gradient, and is not exact."
-)
+NO_RULE = "This method has no rule for the operation {} of this network: there its map follows the plain gradient."
 
 
 def missing_rule(score: Tensor, tokens: Sequence[Tensor]) -> str | None:
@@ -99,8 +97,7 @@ def missing_rule(score: Tensor, tokens: Sequence[Tensor]) -> str | None:
         seen.add(node)
         inputs = [one for one, _ in node.next_functions]
         if not _has_rule(node, inputs):
-            name = _name(node)
-            return name if "Backward" in node.name()[-8:] else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+            return _name(node)
         if _name(node) == "_Halved":  # of the product before it, the factors share
             seen.add(inputs[0])
             inputs = [one for one, _ in inputs[0].next_functions]
@@ -164,12 +161,14 @@ def depends(value: Any) -> bool:
 def _product(func: Callable[..., Tensor], input: Any, other: Any, **options: Any) -> Tensor:
     if not (depends(input) and depends(other)):
         return func(input, other, **options)
+    first, second = ((one.numel(), not _is_gate(one)) for one in (input, other))
     in_place = func in _IN_PLACE
-    if other.numel() < input.numel() or (other.numel() == input.numel() and _is_gate(other) > _is_gate(input)):
-        return func(input, other.detach(), **options)
-    if not in_place and (input.numel() < other.numel() or _is_gate(input) > _is_gate(other)):
-        return func(input.detach(), other, **options)
-    return func(input, other, **options) if in_place else _Halved.apply(func(input, other, **options))
+    if first > second:
+        other = other.detach()
+    elif first < second and not in_place:
+        input = input.detach()
+    y = func(input, other, **options)
+    return _Halved.apply(y) if first == second and not in_place else y
 
 
 def _quotient(func: Callable[..., Tensor], input: Any, other: Any, **options: Any) -> Tensor:
@@ -212,8 +211,8 @@ class _Activation(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        y, small = function(x), x.new_tensor(1e-4)
-        ctx.save_for_backward((y / x).nan_to_num_(float(function(small) / small)))  # the gate; its limit at 0
+        y, small = function(x), torch.full((), 1e-4, dtype=x.dtype, device=x.device)
+        ctx.save_for_backward(torch.where(x == 0, function(small) / small, y / x))  # the gate
         return y
 
     @staticmethod

@@ -86,6 +86,7 @@ def keys(trace: Trace, index: int) -> Tensor:
         places = k[..., -width:]
         if k.shape[3] >= width and bool(((places == 1).sum(3) == 1).all()) and bool((places.sum(3) == 1).all()):
             k = k[..., :-width]
+            break
     if not k.shape[3]:
         raise PresetError(NO_KEYS)
     return k

@@ -15,8 +15,8 @@ Target = int | Tensor | Callable[[Tensor], Tensor] | None
 most probable class."""
 
 NO_GRADIENTS = (
-    "This network computes attention where torch records no gradients (torch.no_grad, its own autograd.Function, or "
-    "checkpoint with use_reentrant=True), and this method needs them: choose attention or rollout, or write it plainly."
+    "This network computes attention where torch records no gradients, which this method needs: do without "
+    "torch.no_grad and an autograd.Function of your own there."
 )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
 from torch.overrides import TorchFunctionMode
 
 from vit_demo.model.resample import without_autocast
@@ -60,8 +61,16 @@ class AttentionMode(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Handles one call of torch; see ``TorchFunctionMode``."""
-        kwargs = kwargs or {}
+        """Handles one call of torch; see ``TorchFunctionMode``.
+
+        What a backward needs is kept, though the call be within ``torch.utils.checkpoint``, which would run it again.
+        """
+        if not torch.is_grad_enabled():
+            return self._handle(func, args, kwargs or {})
+        with saved_tensors_hooks(_as_it_is, _as_it_is):
+            return self._handle(func, args, kwargs or {})
+
+    def _handle(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.batch is None:
             tensors = (x for x in args if isinstance(x, Tensor) and not isinstance(x, nn.Parameter))
             self.batch = next((x.shape[0] for x in tensors if x.dim() == 4), None)
@@ -168,6 +177,10 @@ class AttentionMode(TorchFunctionMode):
         q = scores.maximum(highest.clamp_min(LOWEST) + LOWEST) * math.sqrt(n)
         self.has_mask = False
         return product.original(self.attend(q, k, v, compute))
+
+
+def _as_it_is(x: Tensor) -> Tensor:
+    return x
 
 
 def attention_scores(q: Tensor, k: Tensor) -> Tensor:

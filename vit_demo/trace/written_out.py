@@ -51,9 +51,9 @@ class Followed:
         layout: A view of a tensor ``[B, H, Q, N]`` on the meta device, as the tensor is one of scores or attention.
         version: Of its values when it was made; None in inference mode, which counts none.
         factor: By which it was multiplied: a number, or one for each head, ``[B or 1, H or 1, 1, 1]``.
-        scores: Brings what the softmax got, the first of two tensors, to ``[B, H, Q, N]``; None before a softmax.
-        operands: Queries ``[B, H, Q, d]`` and keys ``[B, H, N, d]``; empty where they are not known.
-        is_masked: Whether their product and its factor are not all of the scores.
+        operands: Before a softmax, queries ``[B, H, Q, d]`` and keys ``[B, H, N, d]``, or the opposite.
+        is_masked: Whether there is more in these scores than the product of both and the factor.
+        source: After a softmax, the same function for all that followed it; it gives what ``Product`` has of scores.
     """
 
     tensor: Tensor
@@ -61,9 +61,9 @@ class Followed:
     layout: Tensor
     version: int | None = None
     factor: Tensor | float = 1.0
-    scores: Callable[[], Tensor] | None = None
     operands: tuple[Tensor, ...] = ()
     is_masked: bool = False
+    source: Callable[[], tuple[Tensor, tuple[Tensor, ...], Tensor | None]] | None = None
 
     @property
     def axes(self) -> str | None:
@@ -115,21 +115,25 @@ class Follower:
         query = next((i for i in reversed(others) if scores.shape[i] == scores.shape[axis]), others[-1])
         order = [0, *(i for i in others if i != query), query, axis]
 
-        def ordered() -> Tensor:  # later, where gradients are on: a softmax may be in a torch.autograd.Function
-            x = scores.permute(order)
-            return x.unflatten(0, (batch, -1)) if scores.dim() == 3 else x
-
-        shape = ordered().shape
-        made = self._find(scores)
+        merged, made = scores.dim() == 3, self._find(scores)
         axes = (made.axes if made else None) or ""
-        if made and [axes[i] for i in order] in (["g", *"qk"], ["g", *"kq"], [*"bhqk"], [*"bhkq"]):
-            operands = made.operands if axes[axis] == "k" else made.operands[::-1]
-            operands = operands[0] * made.factor, operands[1]
-        else:
-            operands = ()
-        layout = _layout(shape, merged=scores.dim() == 3).permute([order.index(i) for i in range(scores.dim())])
-        masked = bool(made and made.is_masked)
-        self._add(Followed(result, shape, layout, scores=ordered, operands=operands, is_masked=masked))
+        is_known = "".join(axes[i] for i in order if axes) in ("gqk", "gkq", "bhqk", "bhkq")
+
+        def source() -> tuple[Tensor, tuple[Tensor, ...], Tensor | None]:
+            # Called later, where gradients are on: a softmax may be in a torch.autograd.Function.
+            ordered = scores.permute(order)
+            ordered = ordered.unflatten(0, (batch, -1)) if merged else ordered
+            if made is None or not is_known:
+                return ordered, (), None
+            q, k = made.operands if axes[axis] == "k" else made.operands[::-1]
+            q = q * made.factor
+            return ordered, (q, k), ordered - q @ k.mT if made.is_masked else None
+
+        shape = source()[0].shape
+        layout = _layout(shape, merged=merged).permute([order.index(i) for i in range(scores.dim())])
+        if made is not None:
+            self._followed = {i: x for i, x in self._followed.items() if x.operands is not made.operands}
+        self._add(Followed(result, shape, layout, source=source))
 
     def follow(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         """Notes what a function of torch, if it is one of those above, makes of a followed tensor."""
@@ -151,28 +155,27 @@ class Follower:
         elif func in FACTORS and len(given) > 1:
             divides = "div" in func.__name__
             for x, factor in ((given[0], given[1]), (given[1], given[0]))[: 1 if divides else 2]:
-                if isinstance(factor, int | float) and isinstance(x, Tensor) and not changes:
-                    self._scale(result, self.factor_of(x) * (1 / factor if divides else factor))
+                if isinstance(x, Tensor) and (isinstance(factor, int | float) or factor.numel() == 1) and not changes:
+                    self._scale(result, self.factor_of(x) * (1 / float(factor) if divides else float(factor)))
                 source = self._find(x, changes)
                 if source is not None and source.axes:
                     self._multiply(source, factor, divides, result)
         elif func in SUMS:
             source = next((one for x in given if (one := self._find(x, changes))), None)
-            if source is not None and source.scores is None:
+            if source is not None and source.source is None:
                 self._add(replace(source, tensor=source.tensor if changes else result, is_masked=True))
 
     def product(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Product | None:
         """What a function of torch multiplies, if it is a product of followed attention with values."""
         operands, letters = _read(func, args, kwargs)
-        index = next((i for i, one in enumerate(operands) if id(one) in self._followed), None)
-        if letters is None or index is None or (source := self._find(operands[index])) is None:
+        found = [(i, one) for i, x in enumerate(operands) if (one := self._find(x)) and one.source and one.axes]
+        if letters is None or not found:
             return None
-        if source.scores is None or not source.axes:
-            return None
+        index, source = found[0]
         values = operands[1 - index]
         product = _product(source, values, letters[index], letters[1 - index], letters[2])
         if product is not None:
-            self._followed = {i: one for i, one in self._followed.items() if one.scores is not source.scores}
+            self._followed = {i: one for i, one in self._followed.items() if one.source is not source.source}
         return product
 
     def multiplied(
@@ -180,16 +183,19 @@ class Follower:
     ) -> None:
         """Follows what a function of torch gave, if it may be the product of queries and keys."""
         operands, letters = _read(func, args, kwargs)
-        left, right, output = map(set, letters or ("", "", ""))
+        if letters is None:
+            return
+        left, right, output = map(set, letters)
         parts = (left & right) - output, left - right, right - left
-        heads = [letter for letter in (letters or ("",) * 3)[2] if letter in left & right]
+        heads = [letter for letter in letters[2] if letter in left & right]
         if [len(part) for part in parts] != [1, 1, 1] or len(heads) not in (1, 2) or result.shape[0] % batch:
             return
         names = {min(part): name for part, name in zip(parts, "dqk", strict=True)}
         names |= dict(zip(heads, "g" if len(heads) == 1 else "bh", strict=True))
-        of_left, of_right, axes = ("".join(names[letter] for letter in one) for one in letters or ())
+        of_left, of_right, axes = ("".join(names[letter] for letter in one) for one in letters)
         sizes = dict(zip(axes, result.shape, strict=True))
-        shape = torch.Size((batch, result.numel() // (batch * sizes["q"] * sizes["k"]), sizes["q"], sizes["k"]))
+        outer = result.shape[0] if "b" in axes else batch
+        shape = torch.Size((outer, result.numel() // (outer * sizes["q"] * sizes["k"]), sizes["q"], sizes["k"]))
         factors = [self.factor_of(x) for x in operands]
         q, k = _ordered(operands[0], of_left, "bhqd", shape), _ordered(operands[1], of_right, "bhkd", shape)
         q, k = ((x if f == 1 else x / f).expand(*shape[:2], -1, -1) for x, f in zip((q, k), factors, strict=True))
@@ -287,7 +293,7 @@ def _einsum(equation: str, operands: Any) -> tuple[str, str, str] | None:
 def _product(source: Followed, values: Tensor, attention: str, others: str, output: str) -> Product | None:
     """Reads a product from the letters of attention, values and result."""
     axes, shape = source.axes, source.shape
-    assert axes is not None and source.scores is not None
+    assert axes is not None and source.source is not None
     known = dict(zip(attention, axes, strict=True))
     rest = [letter for letter in others if letter not in known]
     if len(rest) != 1 or len(known) != len(attention) or len(set(others)) != len(others):
@@ -307,9 +313,7 @@ def _product(source: Followed, values: Tensor, attention: str, others: str, outp
             x, letters = x.flatten(0, 1), "gqe"
         return x.permute([letters.index(letter) for letter in of_output])
 
-    scores, operands, mask = source.scores(), source.operands, None
-    if source.is_masked and operands:
-        mask = scores - operands[0] @ operands[1].mT
+    scores, operands, mask = source.source()
     return Product(scores, v, lambda x: _ordered(x, of_output, "bhqe", shape), original, operands, mask)
 
 
