@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from vit_demo.defaults import (
     CLASSLESS_METHOD,
+    DEFAULT_METHOD,
     DIGITS_PRESET,
     DIRECTIONS,
     FITS,
@@ -119,7 +120,7 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
     """Adds ``--method``, ``--label``, ``--against``, ``--fit`` and ``--device``."""
     command.add_argument(
         "--method", type=names, action="extend", metavar="M[,M]",
-        help=f"one or more explanation methods (default: {CLASSLESS_METHOD}): {', '.join(METHOD_NAMES)}",
+        help=f"one or more explanation methods (default: {DEFAULT_METHOD}): {', '.join(METHOD_NAMES)}",
     )  # fmt: skip
     command.add_argument(
         "--label", metavar="CLASS", help="class to explain, for methods that depend on it (default: the predicted one)"
@@ -131,11 +132,15 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
     add_device(command)
 
 
-def chosen_methods(options: argparse.Namespace) -> list[Method]:
-    """The methods of ``--method``, each once; a class may be named only if one of them depends on it."""
+def chosen_methods(options: argparse.Namespace, *, has_classes: bool) -> list[Method]:
+    """The methods of ``--method``, each once; a class may be named only if one of them depends on it.
+
+    Without the option, the method depends on whether the model ``has_classes``.
+    """
     from vit_demo.methods import find_method
 
-    methods = [find_method(name) for name in dict.fromkeys(options.method or [CLASSLESS_METHOD])]
+    default = DEFAULT_METHOD if has_classes else CLASSLESS_METHOD
+    methods = [find_method(name) for name in dict.fromkeys(options.method or [default])]
     applies = {
         "label": any(method.class_specific for method in methods),
         "against": any(method.compares_classes for method in methods),
