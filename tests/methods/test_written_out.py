@@ -206,23 +206,19 @@ ACTIVATIONS: list[tuple[Function, Function]] = [
 GATED: list[tuple[Function, Function]] = [
     (half(F.silu), half(lambda x: x * x.sigmoid())),
     (half(F.gelu), half(lambda x: 0.5 * x * (1 + torch.erf(x / 2**0.5)))),
-    (half(torch.sigmoid), F.glu),
     (half(torch.sigmoid), half(lambda x: 1 / (1 + torch.exp(-x)))),
     (half(lambda x: x), lambda x: x[..., :24].multiply(x[..., 24:])),
 ]
 LINEAR: list[Function] = [
+    lambda x, w, b: (x.flatten(0, 1).mm(w.t()) + b).view(*x.shape[:2], -1),
+    lambda x, w, b: torch.add(torch.einsum("nbi,oi->bno", x.transpose(0, 1), w), b),
     lambda x, w, b: x @ w.T + b,
     lambda x, w, b: b + torch.matmul(x, w.mT),
     lambda x, w, b: torch.einsum("bnd,od->bno", x, w) + b,
     lambda x, w, b: torch.einsum("od,...d", w, x) + b,
     lambda x, w, b: torch.einsum("bnd,od->bno", [x, w]).add(b),
-    lambda x, w, b: torch.addmm(b, x.flatten(0, 1), w.t()).view(*x.shape[:2], -1),
-    lambda x, w, b: torch.tensordot(x, w, ([2], [1])) + b,
-    lambda x, w, b: F.conv1d(x.transpose(1, 2), w[:, :, None], b).transpose(1, 2),
-    lambda x, w, b: (w @ x.mT + b[:, None]).mT,
     lambda x, w, b: F.linear(x, w) + b,
     lambda x, w, b: F.linear(input=x, weight=w, bias=b),
-    lambda x, w, b: torch.bmm(x, w.T.expand(len(x), -1, -1)) + b,
 ]
 
 
@@ -383,6 +379,7 @@ def test_attention_without_a_graph_is_refused_by_what_needs_one(method: Function
 NO_RULE: list[tuple[str, Function, str]] = [
     ("act", SwishOfOneTensor.apply, "SwishOfOneTensor"),
     ("act", F.softplus, "Softplus"),
+    ("act", lambda x: F.glu(x.repeat(1, 1, 2)), "Glu"),
     ("act", torch.sigmoid, "Sigmoid"),
     ("act", lambda x: x.sin(), "Sin"),
     ("act", lambda x: torch.ops.aten.gelu(x), "Gelu"),
@@ -391,6 +388,24 @@ NO_RULE: list[tuple[str, Function, str]] = [
     ("norm", lambda x, w, b: F.group_norm(x.flatten(0, 1), 1).view_as(x) * w + b, "NativeGroupNorm"),
     ("norm", lambda x, w, b: torch.native_layer_norm(x, (WIDTH,), w, b, EPS)[0], "NativeLayerNorm"),
 ]
+
+
+UNUSUAL: list[tuple[Function, str]] = [
+    (lambda x, w, b: torch.addmm(b, x.flatten(0, 1), w.t()).view(*x.shape[:2], -1), "Addmm"),
+    (lambda x, w, b: torch.tensordot(x, w, ([2], [1])) + b, "Mm"),
+    (lambda x, w, b: F.conv1d(x.transpose(1, 2), w[:, :, None], b).transpose(1, 2), "Convolution"),
+    (lambda x, w, b: torch.bmm(x, w.T.expand(len(x), -1, -1)) + b, "Bmm"),
+    (lambda x, w, b: torch.einsum("bnhi,hio->bno", x.unflatten(2, (2, -1)), w.T.unflatten(0, (2, -1))) + b, "Bmm"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(UNUSUAL)))
+def test_attnlrp_alone_warns_of_an_unusual_linear_map(number: int) -> None:
+    written, name = UNUSUAL[number]
+    reference, other = pair("linear", None, written)
+    check(reference, other, [libra_fullgrad, relevance, naclip])
+    with pytest.warns(UserWarning, match=f"no rule for the operation {name}"):
+        attnlrp(adapt(other, 32), torch.randn(1, 3, 32, 32), 3)
 
 
 @pytest.mark.parametrize("number", range(len(NO_RULE)))

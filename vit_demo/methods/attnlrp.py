@@ -18,7 +18,7 @@ from vit_demo.methods.targets import Target
 from vit_demo.trace import PassOptions, TracedViT
 from vit_demo.trace.attention_mode import fold
 from vit_demo.trace.trace import to_grid
-from vit_demo.trace.written_out import MATMUL
+from vit_demo.trace.written_out import read_product
 
 GAMMA = 0.05
 """The gamma rule's extra weight of contributions with the sign of the output. Chosen on photos set aside for trials,
@@ -54,79 +54,40 @@ def attnlrp(
 
 
 class GammaRule(ModifiedBackward):
-    """The rules of AttnLRP, whatever spells a linear map: a product of what depends on the image and what does not.
-
-    A constant that is added to such a product is its bias.
-    """
+    """The rules of AttnLRP, also for ``x @ W`` and ``einsum``, to which a bias may be added."""
 
     def __init__(self) -> None:
         super().__init__({F.linear: _linear, F.scaled_dot_product_attention: _pooling})
+        self.without_rule = {"Addbmm", "Addmm", "Baddbmm", "Bmm", "Convolution", "Mm", "Mv"}
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Handles one call of torch; see ``TorchFunctionMode``."""
-        if func in _MAPS and (found := _map(func, args, kwargs or {})) is not None:
-            return found
+        operands, letters = read_product(func, args, kwargs or {})
+        if letters is not None and depends(operands[0]) != depends(operands[1]):
+            first = int(depends(operands[1]))  # the one that depends on the image
+            (x, weight), of_x, of_weight = operands[:: 1 - 2 * first], letters[first], letters[1 - first]
+            inner = (set(of_x) & set(of_weight)) - set(letters[2])
+            if len(of_weight) == 2 and len(inner) == 1:
+                inside = inner.pop()
+                weight = weight.detach() if of_weight[1] == inside else weight.detach().mT
+                z = _Linear.apply(x.movedim(of_x.index(inside), -1), weight, None)
+                axes = (of_x + of_weight).replace(inside, "")
+                return z if axes == letters[2] else z.permute([axes.index(letter) for letter in letters[2]])
         for z, bias in (args[:2], args[1::-1]) if func in _SUMS else ():
-            if depends(z) and hasattr(z.grad_fn, "bias") and _is_bias(bias, z):
-                z.grad_fn.bias = bias.detach()
+            if not depends(z) or depends(bias) or not isinstance(bias, Tensor) or bias.numel() != z.shape[-1]:
+                continue
+            node: Any = z.grad_fn
+            while node.name() in _VIEWS and node.next_functions[0][0]:
+                node = node.next_functions[0][0]
+            if hasattr(node, "bias"):
+                node.bias = bias.detach().flatten()
         return super().__torch_function__(func, types, args, kwargs)
 
 
+_VIEWS = ("ViewBackward0", "PermuteBackward0")
 _SUMS = {torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__, Tensor.add_, Tensor.__iadd__}
-_MAPS = {torch.einsum, torch.tensordot, torch.addmm, torch.mm, Tensor.mm, F.conv1d, F.conv2d, *MATMUL}
-
-
-def _is_bias(value: Any, z: Tensor) -> bool:
-    """Whether a value added to ``z`` is a number for each output of the linear map that gave ``z``."""
-    if not isinstance(value, Tensor) or depends(value) or value.numel() != max(value.shape, default=0):
-        return False
-    return value.shape[-1] == z.shape[-1] or not hasattr(z.grad_fn, "own_bias")
-
-
-def _map(func: Callable[..., Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
-    """What a function gives, with the gamma rule, if one of its inputs depends on the image; None otherwise."""
-    if func is torch.einsum and len(args) == 2:  # its operands are a list
-        args = args[0], *args[1]
-    given = [*args, *kwargs.values()]
-    tensors = [one for one in given if isinstance(one, Tensor)]
-    inputs, others = [one for one in tensors if depends(one)], [one for one in tensors if not depends(one)]
-    if len(inputs) != 1 or not others:
-        return None
-    weight = max(others, key=Tensor.numel)  # and not the bias
-
-    def function(x: Tensor, w: Tensor) -> Tensor:
-        values = [x if one is inputs[0] else w if one is weight else one for one in given]
-        return func(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=True)))
-
-    return _Map.apply(inputs[0], weight.detach(), function)
-
-
-class _Map(torch.autograd.Function):
-    """Any other spelling of a linear map, ``function(x, weight)``, which may have a bias, with the rule of ``_Linear``.
-
-    A bias that is added later is noted in ``bias``.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, function: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        ctx.function, ctx.bias = function, 0.0
-        return function(x, weight)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        (x, weight), function, size = ctx.saved_tensors, ctx.function, ctx.saved_tensors[1].abs()
-        with torch.enable_grad():
-            x = x.detach().requires_grad_()
-            linear, of_sizes = function(x, weight), function(x, size)
-        own, magnitude = function(torch.zeros_like(x), weight), x.detach().abs()
-        z, least = linear.detach() + ctx.bias, torch.finfo(linear.dtype).tiny / _SAME_SIGN
-        reweighted = z.abs() + _SAME_SIGN * (function(magnitude, size) - own + (own + ctx.bias).abs() + least)
-        share = z.abs() / reweighted * gradients[0]
-        (slope,), (more,) = (torch.autograd.grad(y, x, g) for y, g in ((linear, share), (of_sizes, z.sign() * share)))
-        return slope + _SAME_SIGN * x.detach().sign() * more, None, None
 
 
 class _Linear(torch.autograd.Function):
@@ -149,7 +110,7 @@ class _Linear(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         (x, weight), bias, z = ctx.saved_tensors, ctx.bias, ctx.z
         if z._version != ctx.version or bias is not ctx.own_bias:
-            z = F.linear(x, weight, bias if bias is None else bias.flatten())
+            z = F.linear(x, weight, bias)
         rows = _reached(gradients[0])
         if rows is None:
             return _slope(x, weight, bias, z, gradients[0]), None, None

@@ -10,9 +10,11 @@ for each token, is what a norm divides by, and a factor that came of another thr
 is missing is seen afterwards, in the graph that torch recorded; see ``missing_rule``.
 """
 
+from __future__ import annotations
+
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, Unpack
@@ -29,8 +31,8 @@ from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
 _IN_PLACE = (Tensor.mul_, Tensor.multiply_)
 _PRODUCTS = (torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multiply, Tensor.multiply, *_IN_PLACE)
 _QUOTIENTS = (torch.div, Tensor.div, Tensor.__truediv__, torch.divide, Tensor.divide, Tensor.div_, Tensor.divide_)
-_POWERS = (torch.pow, Tensor.pow, Tensor.__pow__)
-_ACTIVATIONS = (F.gelu, F.silu, F.mish, F.hardswish, F.elu, F.selu, F.celu, torch.square, Tensor.square)
+_POWERS = (torch.pow, Tensor.pow, Tensor.__pow__, torch.square, Tensor.square)
+_ACTIVATIONS = (F.gelu, F.silu, F.mish, F.hardswish, F.elu, F.selu, F.celu, *_POWERS)
 """Functions that are ``x * gate(x)``."""
 _SIGMOIDAL = (torch.tanh, Tensor.tanh, F.tanh, F.relu6, F.hardtanh, F.softsign)
 """Such functions that are also gates of others."""
@@ -44,9 +46,9 @@ _LINEAR = {
     "NativeDropout", "Permute", "PreluKernel", "Relu", "Repeat", "ReshapeAlias", "Roll", "Scatter",
     "Select", "Slice", "Split", "SplitWithSizes", "Squeeze", "Stack", "StdMean", "Sum", "T", "Transpose",
     "Tril", "Triu", "Unbind", "Unfold", "UnsafeSplit", "Unsqueeze", "VarMean", "ViewAsComplex", "ViewAsReal", "Where",
+    "_Attention", "_ConstantAttention", "_Linear",
 }  # fmt: skip
 """Nodes of torch's graph whose output is linear in their input, or for every sign of it."""
-_RULES_OF_THIS_PACKAGE = re.compile("_(LayerNorm|Activation|Sigmoidal|Halved|Linear|Map|Attention|ConstantAttention)")
 _FACTORS = {"Mul": (0, 1), "Addcmul": (1, 2)}
 """Nodes with a product, and which of their inputs are its factors."""
 
@@ -58,7 +60,7 @@ def token_gradients(
     against: Target = None,
     *,
     attention_fn: AttentionFn | None = None,
-    rules: TorchFunctionMode | None = None,
+    rules: ModifiedBackward | None = None,
     blocks: slice = slice(None),
     **options: Unpack[PassOptions],
 ) -> tuple[list[Tensor], list[Tensor], Trace]:
@@ -72,11 +74,11 @@ def token_gradients(
         show their tokens there is only the first.
     """
     with torch.inference_mode(False), torch.enable_grad(), without_autocast(images.device):
-        with rules or nullcontext():
+        with nullcontext() if rules is None else rules:
             logits, trace = forward_with_grad(model, images, attention_fn, **options)
         tokens = trace.tokens[: max(1, len(trace.tokens) - 1)][blocks]  # without those after the last block
         score = class_scores(logits, target, against).sum()
-        if rules is not None and (missing := missing_rule(score, tokens)):
+        if rules is not None and (missing := missing_rule(score, tokens, rules.without_rule)):
             warnings.warn(NO_RULE.format(missing), stacklevel=2)
         gradients = torch.autograd.grad(score, tokens)
     return [x.detach().float() for x in tokens], [gradient.float() for gradient in gradients], trace
@@ -85,7 +87,7 @@ def token_gradients(
 NO_RULE = "This method has no rule for the operation {} of this network: there its map follows the plain gradient."
 
 
-def missing_rule(score: Tensor, tokens: Sequence[Tensor]) -> str | None:
+def missing_rule(score: Tensor, tokens: Sequence[Tensor], without_rule: Collection[str] = ()) -> str | None:
     """The operation between tokens and score, the nearest to the score, whose backward no rule covers; None for none.
 
     Read from the graph of a pass that ran within ``ModifiedBackward``.
@@ -96,11 +98,8 @@ def missing_rule(score: Tensor, tokens: Sequence[Tensor]) -> str | None:
             continue
         seen.add(node)
         inputs = [one for one, _ in node.next_functions]
-        if not _has_rule(node, inputs):
+        if not _has_rule(node, inputs) or (_name(node) in without_rule and (len(inputs) != 2 or None in inputs)):
             return _name(node)
-        if _name(node) == "_Halved":  # of the product before it, the factors share
-            seen.add(inputs[0])
-            inputs = [one for one, _ in inputs[0].next_functions]
         nodes += inputs
     return None
 
@@ -117,12 +116,12 @@ def _has_rule(node: Any, inputs: Sequence[Any]) -> bool:
     if name == "Div":
         return inputs[1:] in ([], [None])
     if name in _FACTORS and len(inputs) > 1:
-        return None in [inputs[place] for place in _FACTORS[name]]
+        return "halved" in node.metadata or None in [inputs[place] for place in _FACTORS[name]]
     if name == "NativeBatchNorm":
         return not node._saved_training
     if name.startswith("ScaledDotProduct"):
         return inputs[:2] == [None, None]
-    return name in _LINEAR or _RULES_OF_THIS_PACKAGE.fullmatch(name) is not None
+    return name in _LINEAR
 
 
 class ModifiedBackward(TorchFunctionMode):
@@ -132,11 +131,15 @@ class ModifiedBackward(TorchFunctionMode):
 
     Args:
         rules: What is called in place of a function of torch, with its arguments.
+
+    Attributes:
+        without_rule: Nodes of torch's graph that are linear, but have a rule that was not followed.
     """
 
     def __init__(self, rules: Mapping[Callable[..., Any], Callable[..., Any]]) -> None:
         super().__init__()
         self._rules = {**_RULES, **rules}
+        self.without_rule: Collection[str] = ()
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -168,7 +171,10 @@ def _product(func: Callable[..., Tensor], input: Any, other: Any, **options: Any
     elif first < second and not in_place:
         input = input.detach()
     y = func(input, other, **options)
-    return _Halved.apply(y) if first == second and not in_place else y
+    if first != second or in_place:
+        return y
+    y.grad_fn.metadata["halved"] = True  # each factor gets half of the gradient
+    return y / 2 + y.detach() / 2
 
 
 def _quotient(func: Callable[..., Tensor], input: Any, other: Any, **options: Any) -> Tensor:
@@ -182,58 +188,10 @@ def _is_gate(x: Tensor) -> bool:
         if node is None:
             continue
         name, inputs = _name(node), [one for one, _ in node.next_functions]
-        if name in ("Expand", "_Sigmoidal") or not (name in _FACTORS or _has_rule(node, inputs)):
+        if name == "Expand" or "gate" in node.metadata or not (name in _FACTORS or _has_rule(node, inputs)):
             return True
         nodes += inputs if name in _POINTWISE else []
     return False
-
-
-class _LayerNorm(torch.autograd.Function):
-    """Layer normalization whose standard deviation is a constant, so that it is linear."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
-    ) -> Tensor:
-        y, _, inverse_deviation = torch.native_layer_norm(x, shape, weight, bias, eps)
-        ctx.save_for_backward(weight, inverse_deviation)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        weight, inverse_deviation = ctx.saved_tensors
-        slope = gradients[0] if weight is None else gradients[0] * weight
-        return (slope - slope.mean(-1, keepdim=True)).mul_(inverse_deviation.to(slope.dtype)), None, None, None, None
-
-
-class _Activation(torch.autograd.Function):
-    """``x * gate(x)`` whose gate is a constant."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        y, small = function(x), torch.full((), 1e-4, dtype=x.dtype, device=x.device)
-        ctx.save_for_backward(torch.where(x == 0, function(small) / small, y / x))  # the gate
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        return ctx.saved_tensors[0] * gradients[0], None
-
-
-class _Sigmoidal(_Activation):
-    """The same of a curve that may be the gate of something else."""
-
-
-class _Halved(torch.autograd.Function):
-    """The product of two branches, each of which gets half."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        return 0.5 * gradients[0]
 
 
 def _layer_norm(
@@ -244,7 +202,10 @@ def _layer_norm(
     eps: float = 1e-5,
     cudnn_enable: bool = True,
 ) -> Tensor:
-    return _LayerNorm.apply(input, normalized_shape, weight, bias, eps)
+    x = input.to(torch.promote_types(input.dtype, torch.float32))
+    x = x - x.mean(tuple(range(-len(normalized_shape), 0)), keepdim=True)
+    y = _rms_norm(x, normalized_shape, weight, eps)
+    return (y if bias is None else y + bias).to(input.dtype)
 
 
 def _rms_norm(
@@ -253,7 +214,8 @@ def _rms_norm(
     axes = tuple(range(-len(normalized_shape), 0))
     with torch.no_grad():
         least = torch.finfo(input.dtype).eps if eps is None else eps
-        inverse = input.float().square().mean(axes, keepdim=True).add_(least).rsqrt_().to(input.dtype)
+        x = input.to(torch.promote_types(input.dtype, torch.float32))
+        inverse = x.square().mean(axes, keepdim=True).add_(least).rsqrt_().to(input.dtype)
     return input * inverse if weight is None else input * inverse * weight
 
 
@@ -261,32 +223,25 @@ def _normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, 
     return input / torch.linalg.vector_norm(input.detach(), p, dim, keepdim=True).clamp_min(eps)
 
 
-def _glu(input: Tensor, dim: int = -1) -> Tensor:
-    x, gate = input.chunk(2, dim)
-    return x * gate.detach().sigmoid()
-
-
-def _pointwise(
-    kind: type[_Activation], func: Callable[..., Tensor], input: Tensor, *arguments: Any, **options: Any
-) -> Tensor:
+def _pointwise(func: Callable[..., Tensor], input: Any, *arguments: Any, **options: Any) -> Tensor:
+    if not depends(input):
+        return func(input, *arguments, **options)
     options.pop("inplace", None)
-    return kind.apply(input, lambda x: func(x, *arguments, **options))
-
-
-def _power(func: Callable[..., Tensor], input: Any, exponent: Any) -> Tensor:
-    if not depends(input) or not isinstance(exponent, int | float) or exponent < 1:
-        return func(input, exponent)
-    return _Activation.apply(input, lambda x: func(x, exponent))
+    with torch.no_grad():
+        small = torch.full((), 1e-4, dtype=input.dtype, device=input.device)  # the gate of 0 is near that of this
+        of_small, y = (func(x, *arguments, **options) for x in (small, input))
+        gate = torch.where(input == 0, of_small / small, y / input)
+    y = input * gate
+    if func in _SIGMOIDAL:
+        y.grad_fn.metadata["gate"] = True
+    return y
 
 
 _RULES: dict[Callable[..., Any], Callable[..., Any]] = {
     **dict.fromkeys((F.layer_norm, torch.layer_norm), _layer_norm),
     **dict.fromkeys((F.rms_norm, torch.rms_norm), _rms_norm),
     F.normalize: _normalize,
-    F.glu: _glu,
-    **{func: partial(_pointwise, _Activation, func) for func in _ACTIVATIONS},
-    **{func: partial(_pointwise, _Sigmoidal, func) for func in _SIGMOIDAL},
-    **{func: partial(_power, func) for func in _POWERS},
+    **{func: partial(_pointwise, func) for func in (*_ACTIVATIONS, *_SIGMOIDAL)},
     **{func: partial(_product, func) for func in _PRODUCTS},
     **{func: partial(_quotient, func) for func in _QUOTIENTS},
 }

@@ -38,7 +38,9 @@ SUMS: set[Callable[..., Any]] = {
     Tensor.__setitem__,
 }  # fmt: skip
 """What may add a mask or positions to scores."""
-MATMUL: set[Callable[..., Any]] = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
+MATMUL: set[Callable[..., Any]] = {
+    torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.mm, Tensor.mm,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ class Follower:
 
     def product(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Product | None:
         """What a function of torch multiplies, if it is a product of followed attention with values."""
-        operands, letters = _read(func, args, kwargs)
+        operands, letters = read_product(func, args, kwargs)
         found = [(i, one) for i, x in enumerate(operands) if (one := self._find(x)) and one.source and one.axes]
         if letters is None or not found:
             return None
@@ -182,7 +184,7 @@ class Follower:
         self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, batch: int
     ) -> None:
         """Follows what a function of torch gave, if it may be the product of queries and keys."""
-        operands, letters = _read(func, args, kwargs)
+        operands, letters = read_product(func, args, kwargs)
         if letters is None:
             return
         left, right, output = map(set, letters)
@@ -247,7 +249,7 @@ def _layout(shape: torch.Size, *, merged: bool) -> Tensor:
     return layout.flatten(0, 1) if merged else layout
 
 
-def _read(
+def read_product(
     func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[Tensor], tuple[str, str, str] | None]:
     """The two operands of a product, their letters and those of its result; None for anything else."""
