@@ -68,7 +68,7 @@ def test_without_classes_a_function_of_the_embedding_is_explained_and_nothing_el
 
     few = {"local_surrogate": {"budget": 12, "with_hint": False}}.get(method, FEW.get(method, {}))
     for targets in (None, 0, torch.tensor([0, 1, 2])):
-        with pytest.raises(LabelError, match="no classes: pass targets= as a function of its output"):
+        with pytest.raises(LabelError, match="no classes: pass label= as a function of its output"):
             explainer.maps(batch, method, targets, **few)
     assert explainer.maps(batch, method, first, **few).abs().amax((1, 2)).all()
     assert shapes == {(24,)}

@@ -197,8 +197,9 @@ def setting(text: str) -> tuple[str, Any]:
     return name, int(value) if value.lstrip("-").isdecimal() else flags.get(value.lower(), value)
 
 
-def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[dict[str, Any]]:
-    """The options of the command line that each method has; ``InputError`` if none of them has an option."""
+def chosen_maps(options: argparse.Namespace, *, has_classes: bool) -> tuple[list[Method], list[dict[str, Any]]]:
+    """The methods, and the options that each of them has; ``InputError`` if none of them has an option."""
+    methods = chosen_methods(options, has_classes=has_classes)
     names = ("block", "head", "query", "direction")
     set_options = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     for option in set_options:
@@ -214,4 +215,4 @@ def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[
     offered_by = [{name: value for name, value in set_options.items() if method.offers(name)} for method in methods]
     for method, values in zip(methods, offered_by, strict=True):
         method.check_options(values)
-    return offered_by
+    return methods, offered_by

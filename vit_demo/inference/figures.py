@@ -43,8 +43,8 @@ def overlay(
         ex: The result.
         values: ``[rows, cols]``; values below 0 get a colour of their own, and NaN none.
         alpha: Opacity of the strongest patch, in [0, 1].
-        method: Whose map it is, which a map of ``heatmap`` knows; its values below 0 may have a colour of their own, and
-            if no value reaches the floor of its unit, the map is faint, as on the page.
+        method: Whose map it is, which maps of ``heatmap`` know themselves: whether values below 0 have a colour of
+            their own, and that the map is faint, as on the page, if no value reaches the floor of its unit.
         smooth: Whether neighbouring patches blend; by default each is a square.
         cmap: Name of a colour map of matplotlib; the page's colours for None.
         size: Longest side, in pixels.

@@ -31,6 +31,10 @@ class Map(np.ndarray[Any, np.dtype[np.float32]]):
 
     method: str | None = None
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What a function of NumPy gives: no map."""
+        return array[()] if return_scalar or not array.ndim else np.asarray(array)
+
     @classmethod
     def of(cls, values: Tensor, method: str) -> Map:
         """The map ``[rows, cols]`` of a method."""

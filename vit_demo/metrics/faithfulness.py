@@ -23,7 +23,6 @@ from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_b
 from vit_demo.methods.targets import class_scores
 from vit_demo.trace import PassOptions, TracedViT
 
-
 Measured = Literal["probability", "logit", "difference", "function"]
 
 
@@ -32,7 +31,7 @@ class Faithfulness:
     """Deletion and insertion curves of one map and of random orders.
 
     Attributes:
-        measured: ``"probability"`` of the class, ``"logit"``, ``"difference"`` of two logits, or ``"function"`` of them.
+        measured: ``"probability"`` or ``"logit"`` of the class, ``"difference"`` of two, or ``"function"`` of logits.
         fractions: The share of patches replaced, or returned, at each step: from 0 to 1, ``[steps + 1]``.
         deletion: What was measured, after so many patches were replaced, float32 ``[steps + 1]``; from the picture's
             own to the empty picture's.
@@ -53,7 +52,7 @@ class Faithfulness:
         """The mean curves of several maps.
 
         Raises:
-            InputError: If they did not measure the same, in the same steps and as many random orders, or there are none.
+            InputError: If they differ in what they measured, in steps or in random orders, or there are none.
         """
         curves = list(results)
         if len({(one.measured, one.fractions.tobytes(), one.random_deletion.shape) for one in curves}) != 1:
