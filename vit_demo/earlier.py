@@ -10,7 +10,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from vit_demo.errors import InputError
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def spelled(*positions: str, **names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

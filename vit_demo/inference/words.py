@@ -47,7 +47,8 @@ def classifier_of(model: nn.Module, labels: Any, transform: Any, template: str) 
     words = list(labels.values()) if isinstance(labels, Mapping) else labels
     if tokenizer is None or isinstance(words, str) or not isinstance(words, Sequence):
         raise InputError(NEEDED)
-    length = min(tokenizer.model_max_length, model.config.text_config.max_position_embeddings)
+    config: Any = model.config
+    length = min(tokenizer.model_max_length, config.text_config.max_position_embeddings)
     options: dict[str, Any] = {"padding": "max_length", "max_length": length, "truncation": True}
     tokenize: Tokenize = partial(tokenizer, return_tensors="pt", **options)
     is_softmax = getattr(model, "logit_bias", None) is None

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad
+from vit_demo.model import ViT
 from vit_demo.model.resample import without_autocast
 from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
 
@@ -46,7 +47,7 @@ _LINEAR = {
     "NativeDropout", "Permute", "PreluKernel", "Relu", "Repeat", "ReshapeAlias", "Roll", "Scatter",
     "Select", "Slice", "Split", "SplitWithSizes", "Squeeze", "Stack", "StdMean", "Sum", "T", "Transpose",
     "Tril", "Triu", "Unbind", "Unfold", "UnsafeSplit", "Unsqueeze", "VarMean", "ViewAsComplex", "ViewAsReal", "Where",
-    "_Attention", "_ConstantAttention", "_Linear",
+    "_Activation", "_Attention", "_ConstantAttention", "_LayerNorm", "_Linear",
 }  # fmt: skip
 """Nodes of torch's graph whose output is linear in their input, or for every sign of it."""
 _FACTORS = {"Mul": (0, 1), "Addcmul": (1, 2)}
@@ -78,7 +79,8 @@ def token_gradients(
             logits, trace = forward_with_grad(model, images, attention_fn, **options)
         tokens = trace.tokens[: max(1, len(trace.tokens) - 1)][blocks]  # without those after the last block
         score = class_scores(logits, target, against).sum()
-        if rules is not None and (missing := missing_rule(score, tokens, rules.without_rule)):
+        known = isinstance(model.module, ViT)  # of this package, with a rule for each of its parts
+        if rules is not None and not known and (missing := missing_rule(score, tokens, rules.without_rule)):
             warnings.warn(NO_RULE.format(missing), stacklevel=2)
         gradients = torch.autograd.grad(score, tokens)
     return [x.detach().float() for x in tokens], [gradient.float() for gradient in gradients], trace
@@ -173,8 +175,13 @@ def _product(func: Callable[..., Tensor], input: Any, other: Any, **options: Any
     y = func(input, other, **options)
     if first != second or in_place:
         return y
-    y.grad_fn.metadata["halved"] = True  # each factor gets half of the gradient
+    _mark(y, "halved")  # each factor gets half of the gradient
     return y / 2 + y.detach() / 2
+
+
+def _mark(y: Tensor, what: str) -> None:
+    node: Any = y.grad_fn
+    node.metadata[what] = True
 
 
 def _quotient(func: Callable[..., Tensor], input: Any, other: Any, **options: Any) -> Tensor:
@@ -183,15 +190,47 @@ def _quotient(func: Callable[..., Tensor], input: Any, other: Any, **options: An
 
 def _is_gate(x: Tensor) -> bool:
     """Whether a tensor is a curve of what a linear map gave and no activation, or one number for many places."""
-    nodes = [x.grad_fn]
+    nodes: list[Any] = [x.grad_fn]
     for node in nodes:
         if node is None:
             continue
         name, inputs = _name(node), [one for one, _ in node.next_functions]
         if name == "Expand" or "gate" in node.metadata or not (name in _FACTORS or _has_rule(node, inputs)):
             return True
-        nodes += inputs if name in _POINTWISE else []
+        nodes += [one for one in inputs if one not in nodes] if name in _POINTWISE else []
     return False
+
+
+class _LayerNorm(torch.autograd.Function):
+    """Layer normalization whose standard deviation is a constant, so that it is linear."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+    ) -> Tensor:
+        y, _, inverse_deviation = torch.native_layer_norm(x, shape, weight, bias, eps)
+        ctx.save_for_backward(weight, inverse_deviation)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        weight, inverse_deviation = ctx.saved_tensors
+        slope = gradients[0] if weight is None else gradients[0] * weight
+        return (slope - slope.mean(-1, keepdim=True)).mul_(inverse_deviation.to(slope.dtype)), None, None, None, None
+
+
+class _Activation(torch.autograd.Function):
+    """``x * gate(x)`` whose gate is a constant."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        y, small = function(x), torch.full((), 1e-4, dtype=x.dtype, device=x.device)
+        ctx.save_for_backward(torch.where(x == 0, function(small) / small, y / x))  # the gate, and its limit at 0
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        return ctx.saved_tensors[0] * gradients[0], None
 
 
 def _layer_norm(
@@ -202,10 +241,7 @@ def _layer_norm(
     eps: float = 1e-5,
     cudnn_enable: bool = True,
 ) -> Tensor:
-    x = input.to(torch.promote_types(input.dtype, torch.float32))
-    x = x - x.mean(tuple(range(-len(normalized_shape), 0)), keepdim=True)
-    y = _rms_norm(x, normalized_shape, weight, eps)
-    return (y if bias is None else y + bias).to(input.dtype)
+    return _LayerNorm.apply(input, normalized_shape, weight, bias, eps)
 
 
 def _rms_norm(
@@ -227,13 +263,9 @@ def _pointwise(func: Callable[..., Tensor], input: Any, *arguments: Any, **optio
     if not depends(input):
         return func(input, *arguments, **options)
     options.pop("inplace", None)
-    with torch.no_grad():
-        small = torch.full((), 1e-4, dtype=input.dtype, device=input.device)  # the gate of 0 is near that of this
-        of_small, y = (func(x, *arguments, **options) for x in (small, input))
-        gate = torch.where(input == 0, of_small / small, y / input)
-    y = input * gate
+    y: Tensor = _Activation.apply(input, lambda x: func(x, *arguments, **options))
     if func in _SIGMOIDAL:
-        y.grad_fn.metadata["gate"] = True
+        _mark(y, "gate")
     return y
 
 

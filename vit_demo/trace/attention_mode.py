@@ -168,7 +168,7 @@ class AttentionMode(TorchFunctionMode):
 
         if product.operands:
             self.has_mask = product.mask is not None
-            q, k = fold(*product.operands, product.mask, 1.0)
+            q, k = fold(product.operands[0], product.operands[1], product.mask, 1.0)
             return product.original(self.attend(q, k, v, compute))
         n = scores.shape[-1]
         k = torch.eye(n, dtype=scores.dtype, device=scores.device).expand(*scores.shape[:2], n, n)
