@@ -123,7 +123,7 @@ def test_a_folder_is_explained_and_a_bad_file_in_it_reported(pictures, tmp_path,
     assert printed.err.startswith(f"vit_demo: {pictures / 'b.jpg'}: ") and printed.err.count("\n") == 1
     headings = [line for line in printed.out.splitlines() if line.startswith(str(pictures))]
     assert headings == [str(pictures / name) for name in ("a.png", "c.PNG")], "those directly in the folder"
-    assert {path.name for path in out.glob("*-rollout.png")} == {"a-rollout.png", "c-rollout.png"}
+    assert {path.name for path in out.glob("*-libra_fullgrad.png")} == {"a-libra_fullgrad.png", "c-libra_fullgrad.png"}
 
 
 def test_patterns_and_files_each_once_with_files_of_their_own(pictures, tmp_path, capsys):
@@ -133,14 +133,14 @@ def test_patterns_and_files_each_once_with_files_of_their_own(pictures, tmp_path
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["image"] for one in found] == [str(pictures / name) for name in ("a.png", "more/a.png", "c.PNG")]
     files = [file for one in found for file in one["files"]]
-    assert len(files) == len(set(files)) == 9 and str(out / "a-2-rollout.png") in files
+    assert len(files) == len(set(files)) == 9 and str(out / "a-2-libra_fullgrad.png") in files
 
 
 def test_explain_reads_standard_input(seven, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(seven.read_bytes())))
     command = ["explain", "-", *TINY, "--out", str(tmp_path)]
     assert main(command) == 0
-    assert capsys.readouterr().out.startswith("7 ") and (tmp_path / "image-rollout.png").is_file()
+    assert capsys.readouterr().out.startswith("7 ") and (tmp_path / "image-libra_fullgrad.png").is_file()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"no picture")))
     assert main(command) == 2
 

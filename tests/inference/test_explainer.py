@@ -113,7 +113,7 @@ def test_options_of_maps_are_those_of_a_result(module, batch):
         (("rollout", 1), InputError, "does not depend on a class"),
         (("relevance", 99), LabelError, "no class 99"),
         (("relevance", "zebra"), LabelError, "no class 'zebra'"),
-        (("relevance", [0, 1]), InputError, "2 targets for 3 images"),
+        (("relevance", [0, 1]), InputError, "2 labels for 3 images"),
         (("relevance", lambda logits: logits[:, 0], 1), InputError, "compared with nothing"),
     ],
 )

@@ -210,7 +210,9 @@ def test_a_photo_is_identified_by_its_upload_in_any_process(upload):
     sent = payload(ex, request)["source"]
     _engines.clear()
     found = np.frombuffer(base64.b64decode(send(sent, "map", method="rollout")["map"]), "<f4").reshape(ex.grid)
-    np.testing.assert_allclose(found, vit_demo.explore(photo, "photos-tiny", patch_size=20, fit="keep").rollout(), atol=1e-6)
+    np.testing.assert_allclose(
+        found, vit_demo.explore(photo, "photos-tiny", patch_size=20, fit="keep").rollout(), atol=1e-6
+    )
 
 
 def test_a_picture_comes_as_a_data_url_or_as_an_upload_whose_pixels_count_as_memory(upload):
