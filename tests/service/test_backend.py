@@ -45,8 +45,8 @@ def test_every_kind_of_work_has_the_same_result_elsewhere(elsewhere, monkeypatch
     # The process' own cache of tokens may hold those of this picture from another test.
     monkeypatch.setattr(patch_features, "_cache", ByteCache(1, lambda tokens: tokens.num_bytes))
     three = example_picture(3)
-    there = Engine("cpu", elsewhere).explore(three, "digits-tiny", patch_size=7)
-    here = Engine("cpu").explore(three, "digits-tiny", patch_size=7)
+    there = Engine("cpu", elsewhere).explore(three, "digits-tiny", 7)
+    here = Engine("cpu").explore(three, "digits-tiny", 7)
     np.testing.assert_array_equal(there.logits, here.logits)
     assert there.device == "elsewhere"
     for compute in (
@@ -64,20 +64,20 @@ def test_every_kind_of_work_has_the_same_result_elsewhere(elsewhere, monkeypatch
 
 def test_a_network_that_a_visitor_trained_runs_where_it_is(elsewhere):
     name = trained.keep(small.random_network(small.DEFAULT_CONFIG, 3).eval(), 0.1)
-    there = Engine("cpu", elsewhere).explore(example_picture(3), name, patch_size=7)
-    here = Engine("cpu").explore(example_picture(3), name, patch_size=7)
+    there = Engine("cpu", elsewhere).explore(example_picture(3), name, 7)
+    here = Engine("cpu").explore(example_picture(3), name, 7)
     np.testing.assert_array_equal(there.relevance("5"), here.relevance("5"))
     assert not elsewhere.sent and there.device == here.device != elsewhere.device
 
 
 def test_errors_of_the_input_come_back_as_themselves(elsewhere):
-    result = Engine("cpu", elsewhere).explore(example_picture(3), "digits-tiny", patch_size=7)
+    result = Engine("cpu", elsewhere).explore(example_picture(3), "digits-tiny", 7)
     with pytest.raises(LabelError, match="no class 'ten'"):
         result.relevance("ten")
 
 
 def test_a_trace_crosses_once_and_not_as_the_storage_of_its_views(elsewhere):
-    Engine("cpu", elsewhere).explore(example_picture(3), "digits-small", patch_size=4)
+    Engine("cpu", elsewhere).explore(example_picture(3), "digits-small", 4)
     (sent,) = elsewhere.received
     _, trace, _ = decode(sent)
     content = sum(t.nbytes for kept in (trace.q, trace.k, trace.v) for t in kept)

@@ -39,7 +39,7 @@ def full_attention(model, tensor, patch_size):
 @pytest.mark.parametrize(("patch_size", "fit"), [(8, "crop"), (4, "keep"), (8, "squash")])
 def test_an_exploration_equals_the_network_called_by_hand(tiny, photo, patch_size, fit):
     engine, model, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", patch_size=patch_size, fit)
+    ex = engine.explore(photo, "photos-tiny", patch_size, fit)
     tensor, _ = preprocess(photo, image_size=32, patch_size=patch_size, mean=HALF, std=HALF, mode=fit)
     with torch.no_grad():
         expected = model(tensor, patch_size=patch_size)[0]
@@ -72,10 +72,10 @@ def test_an_exploration_equals_the_network_called_by_hand(tiny, photo, patch_siz
 
 def test_the_same_picture_costs_one_pass_and_one_load(tiny, photo):
     engine, _, loads = tiny
-    first = engine.explore(photo, "photos-tiny", patch_size=8)
-    assert engine.explore(photo.copy(), "photos-tiny", patch_size=8) is first
-    assert engine.explore(photo, "photos-tiny", patch_size=4) is not first
-    assert engine.explore(photo, "photos-tiny", patch_size=8, "keep") is not first
+    first = engine.explore(photo, "photos-tiny", 8)
+    assert engine.explore(photo.copy(), "photos-tiny", 8) is first
+    assert engine.explore(photo, "photos-tiny", 4) is not first
+    assert engine.explore(photo, "photos-tiny", 8, "keep") is not first
     assert loads == [8] and engine.loaded == ["photos-tiny"]
 
 
@@ -105,14 +105,14 @@ def test_pictures_of_the_same_bytes_in_another_shape_are_different_pictures(tiny
     flat = np.random.default_rng(0).integers(0, 256, 40 * 64 * 3, np.uint8)
     wide, tall = (Image.fromarray(flat.reshape(shape)) for shape in ((40, 64, 3), (64, 40, 3)))
     assert wide.tobytes() == tall.tobytes()
-    first, second = engine.explore(wide, "photos-tiny", patch_size=8), engine.explore(tall, "photos-tiny", patch_size=8)
+    first, second = engine.explore(wide, "photos-tiny", 8), engine.explore(tall, "photos-tiny", 8)
     assert second is not first and not np.array_equal(first.pixels, second.pixels)
 
 
 @pytest.mark.parametrize("threshold", [0.2, 0.4, 0.6, 0.9])
 def test_a_prediction_is_sure_from_the_threshold_of_its_preset_on(tiny, photo, threshold):
     engine, _, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", patch_size=8)
+    ex = engine.explore(photo, "photos-tiny", 8)
     preset = replace(ex.preset, confidence_threshold=threshold, max_entropy=math.inf)
     for probability, sure in ((threshold - 0.01, False), (threshold + 0.01, True)):
         rest = (1 - probability) / 200
@@ -123,7 +123,7 @@ def test_a_prediction_is_sure_from_the_threshold_of_its_preset_on(tiny, photo, t
 
 def test_a_prediction_is_not_sure_if_the_rest_of_the_probability_is_spread_over_many_classes(tiny, photo):
     engine, _, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", patch_size=8)
+    ex = engine.explore(photo, "photos-tiny", 8)
     few = np.array([0.6, 0.4] + [0.0] * 48)
     many = np.array([0.6] + [0.4 / 49] * 49)
     for limit, sure in ((0.9, [False, False]), (4.0, [True, False]), (5.0, [True, True])):
@@ -137,15 +137,15 @@ def test_a_prediction_is_not_sure_if_the_rest_of_the_probability_is_spread_over_
 
 def test_the_memory_is_bounded_and_nothing_depends_on_it(tiny, photo, monkeypatch):
     engine, _, _ = tiny
-    one = engine.explore(photo, "photos-tiny", patch_size=8).num_bytes
+    one = engine.explore(photo, "photos-tiny", 8).num_bytes
     monkeypatch.setattr("vit_demo.service.limits.RESULT_BYTES", int(2.5 * one))
     engine = Engine("cpu")
     pictures = [photo.rotate(angle) for angle in (0, 90, 180, 270)]
-    results = [engine.explore(picture, "photos-tiny", patch_size=8) for picture in pictures]
-    assert [engine.explore(p, "photos-tiny", patch_size=8) is r for p, r in zip(pictures[2:], results[2:], strict=True)] == [
+    results = [engine.explore(picture, "photos-tiny", 8) for picture in pictures]
+    assert [engine.explore(p, "photos-tiny", 8) is r for p, r in zip(pictures[2:], results[2:], strict=True)] == [
         True
     ] * 2
-    again = engine.explore(pictures[0], "photos-tiny", patch_size=8)
+    again = engine.explore(pictures[0], "photos-tiny", 8)
     assert again is not results[0]
     np.testing.assert_array_equal(again.logits, results[0].logits)
 
@@ -153,7 +153,7 @@ def test_the_memory_is_bounded_and_nothing_depends_on_it(tiny, photo, monkeypatc
 def test_a_result_depends_neither_on_caches_nor_on_later_changes_of_its_preset(tiny, photo, monkeypatch):
     """It holds its preset, so neither a full cache nor a preset trained anew changes the maps of a result in hand."""
     engine, model, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", patch_size=8)
+    ex = engine.explore(photo, "photos-tiny", 8)
     wanted = ex.relevance("b")
     monkeypatch.setitem(PRESETS, "photos-tiny", replace(PRESETS["photos-tiny"], labels=("x", "y", "z"), mean=(0, 0, 0)))
     engine._models.max_bytes = engine._results.max_bytes = 0
@@ -167,7 +167,7 @@ def test_threads_get_the_results_of_their_own_pictures(tiny, photo):
     pictures = [photo.rotate(angle) for angle in range(0, 360, 30)]
     alone = [Engine.explore(engine, p, "photos-tiny", 8).logits for p in pictures]
     engine = Engine("cpu")
-    found = at_once(*(lambda p=p: engine.explore(p, "photos-tiny", patch_size=8).logits for p in pictures))
+    found = at_once(*(lambda p=p: engine.explore(p, "photos-tiny", 8).logits for p in pictures))
     np.testing.assert_allclose(found, alone, atol=1e-6)
     assert len(loads) == 2
 
@@ -175,19 +175,19 @@ def test_threads_get_the_results_of_their_own_pictures(tiny, photo):
 def test_bad_input_is_refused_and_the_next_request_works(tiny, photo):
     engine, _, _ = tiny
     with pytest.raises(ImageError):
-        engine.explore(b"not a picture", "photos-tiny", patch_size=8)
+        engine.explore(b"not a picture", "photos-tiny", 8)
     with pytest.raises(PresetError):
-        engine.explore(photo, "photos-tiny", patch_size=5)
+        engine.explore(photo, "photos-tiny", 5)
     with pytest.raises(PresetError):
-        engine.explore(photo, "nothing", patch_size=8)
+        engine.explore(photo, "nothing", 8)
     with pytest.raises(EmptyDrawingError):
         engine.explore(np.zeros((100, 100), np.uint8), "digits-tiny", 4)
-    assert engine.explore(photo, "photos-tiny", patch_size=8).grid == (4, 4)
+    assert engine.explore(photo, "photos-tiny", 8).grid == (4, 4)
 
 
 def test_an_engine_is_on_the_device_that_is_named_and_otherwise_on_the_best(tiny, photo, monkeypatch):
     monkeypatch.setattr(module, "best_device", lambda **_: torch.device("meta"))
-    assert np.isfinite(tiny[0].explore(photo, "photos-tiny", patch_size=8).logits).all(), "it computes on the processor"
+    assert np.isfinite(tiny[0].explore(photo, "photos-tiny", 8).logits).all(), "it computes on the processor"
     _engines.clear()
     try:
         assert get_engine().device == Engine().device == torch.device("meta")
@@ -245,7 +245,7 @@ def test_equal_requests_at_once_make_one_pass(tiny, photo, monkeypatch):
         return plain(*arguments)
 
     engine._execute = slowly
-    found = at_once(*[lambda: engine.explore(photo, "photos-tiny", patch_size=8)] * 6)
+    found = at_once(*[lambda: engine.explore(photo, "photos-tiny", 8)] * 6)
     assert len(passes) == 1 and len(set(map(id, found))) == 1
 
 
@@ -254,7 +254,7 @@ def test_weights_that_give_no_number_are_refused(tiny, photo):
     with torch.no_grad():
         model.head.bias[0] = float("nan")
     with pytest.raises(CheckpointError, match="not a number"):
-        engine.explore(photo, "photos-tiny", patch_size=8)
+        engine.explore(photo, "photos-tiny", 8)
 
 
 def test_a_cold_pass_is_not_timed_and_the_shorter_of_the_next_two_counts(network, monkeypatch):

@@ -67,7 +67,7 @@ def test_other_errors_are_not_tried_again_and_on_the_cpu_there_is_no_further_ret
 
 def test_a_map_computed_with_less_memory_is_the_same():
     photo = Image.fromarray(np.random.default_rng(0).integers(0, 255, (50, 50, 3), np.uint8))
-    ex = Engine("cpu").explore(photo, "photos-tiny", patch_size=20)
+    ex = Engine("cpu").explore(photo, "photos-tiny", 20)
     budgets = []
 
     def short(model, *arguments, **options):

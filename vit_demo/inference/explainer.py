@@ -231,9 +231,9 @@ class Explainer:
         """The network for inputs of a size, and what is known of it."""
         if self._module is None:
             patch_size = self._preset.check_patch_size(self._patch_size)
-            found = _Named(self._preset, patch_size, str(self._place)).network(self._place)
-            network = found.resized(patch_size)
-            network.scores = found.scores
+            loaded = _Named(self._preset, patch_size, str(self._place)).network(self._place)
+            network = loaded.resized(patch_size)
+            network.scores = loaded.scores
             return self._preset, network
         can_resize = isinstance(self._module, ViT) or hasattr(self._module, "set_input_size")
         own = None if can_resize else self._patch_size

@@ -92,7 +92,7 @@ def test_it_is_json_a_browser_can_read_and_new_each_time(result):
 def test_a_photo_comes_with_the_part_that_the_model_saw_and_a_drawing_without(result, fit, box):
     assert payload(result)["photo"] is None
     scene = np.zeros((100, 200, 3), np.uint8)
-    sent = payload(Engine("cpu").explore(scene, "photos-tiny", patch_size=20, fit))["photo"]
+    sent = payload(Engine("cpu").explore(scene, "photos-tiny", 20, fit))["photo"]
     assert sent["fit"] == fit and sent["box"] == pytest.approx(box)
     whole = Image.open(io.BytesIO(base64.b64decode(sent["image"].partition(",")[2])))
     assert whole.size == (192, 96)
