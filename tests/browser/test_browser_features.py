@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def seven() -> vit_demo.Exploration:
-    return vit_demo.explore(example_picture(7), "digits-small", 4)
+    return vit_demo.explore(example_picture(7), "digits-small", patch_size=4)
 
 
 def open_features(page: Page, address: str) -> Page:
@@ -148,7 +148,7 @@ def test_a_kept_picture_stands_beside_the_next(features: Page, seven: vit_demo.E
     features.locator(".subject", has_text="(left)").wait_for()
     features.mouse.click(*point_at(features, 3, 3))
     features.mouse.move(*point_at(features, 2, 3, picture=1))
-    three = vit_demo.explore(example_picture(3), "digits-small", 4)
+    three = vit_demo.explore(example_picture(3), "digits-small", patch_size=4)
     assert number(reading(features)) == pytest.approx(three.similarity((3, 3), other=seven)[2, 3], abs=6e-3)
     assert features.locator(".view").bounding_box() == before
     assert second.input_value() == "digit-7"

@@ -15,6 +15,8 @@ from torch import Tensor, nn
 
 from vit_demo.accelerator import best_device, device_name
 from vit_demo.checks import find_device, path_or_name, whole_number
+from vit_demo.defaults import DEFAULT_METHOD
+from vit_demo.earlier import spelled
 from vit_demo.errors import InputError, PresetError
 from vit_demo.images import ImageSource
 from vit_demo.inference import maps, words
@@ -45,6 +47,7 @@ from vit_demo.words.texts import AS_TYPED
 T = TypeVar("T")
 
 GIVEN = "Its input was given, so this package prepared nothing."
+TRANSFORMED = "Its photo was prepared by the transform that was given."
 
 _numbers = itertools.count(1)
 _presets: dict[str, Preset] = {}
@@ -153,11 +156,12 @@ class Explainer:
             for _, group in itertools.groupby(part, lambda arguments: arguments[0].pixels.shape):
                 yield from _run_together(list(group))
 
+    @spelled(targets="label")
     def maps(
         self,
         x: Tensor,
-        method: str = "libra_fullgrad",
-        targets: maps.Targets = None,
+        method: str = DEFAULT_METHOD,
+        label: maps.Targets = None,
         against: maps.Targets = None,
         **options: Any,
     ) -> Tensor:
@@ -166,7 +170,7 @@ class Explainer:
         Args:
             x: The network's own input, normalised, float ``[B, C, H, W]``.
             method: Its name; see ``vit_demo.methods()``.
-            targets: A label or index for all images, ``[B]`` of them, or a function from the logits ``[B, K]``, or from
+            label: A label or index for all images, ``[B]`` of them, or a function from the logits ``[B, K]``, or from
                 the embeddings ``[B, D]`` of a network without classes, to the scalars ``[B]`` that are explained; each
                 image's predicted class for None.
             against: The classes that the first are compared with, in the same forms but a function; None for none.
@@ -177,11 +181,11 @@ class Explainer:
 
         Raises:
             InputError: If ``x`` is no such batch, there is no such method, or it has no such option.
-            LabelError: If there is no such class, or the network has none and ``targets`` is no function.
+            LabelError: If there is no such class, or the network has none and ``label`` is no function.
         """
         maps.check_batch(x)
         preset, network = self._network((x.shape[2], x.shape[3]), x.shape[1])
-        return maps.maps(network, preset.labels, x, method, targets, against, options)
+        return maps.maps(network, preset.labels, x, method, label, against, options)
 
     def runner(self, pixels: Tensor) -> RunOnModel:
         """Runs functions on the network for inputs ``[1, C, height, width]`` of a shape, as results need it."""
@@ -211,7 +215,7 @@ class Explainer:
                 "dynamic_img_size=True if it is timm's."
             )
         if pixels is not None:
-            preset = replace(preset, assumed=GIVEN)
+            preset = replace(preset, assumed=GIVEN if isinstance(image, Tensor) else TRANSFORMED)
             given = ModelInput.of_tensor(pixels)
         else:
             assert picture is not None
@@ -227,7 +231,10 @@ class Explainer:
         """The network for inputs of a size, and what is known of it."""
         if self._module is None:
             patch_size = self._preset.check_patch_size(self._patch_size)
-            return self._preset, _Named(self._preset, patch_size, str(self._place)).network(self._place)
+            loaded = _Named(self._preset, patch_size, str(self._place)).network(self._place)
+            network = loaded.resized(patch_size)
+            network.scores = loaded.scores
+            return self._preset, network
         can_resize = isinstance(self._module, ViT) or hasattr(self._module, "set_input_size")
         own = None if can_resize else self._patch_size
         network = adapt(self._module, size, patch_size=own, in_channels=channels)

@@ -31,7 +31,7 @@ class Preset:
     """A model with its labels, patch sizes and preprocessing.
 
     Attributes:
-        name: As in ``explore(image, preset=name)``.
+        name: As in ``explore(image, name)``.
         title: Title in the page's menu.
         task: ``"digits"``: grey 28 x 28 drawings. ``"photos"``: RGB.
         config: The network; its patch size is that of the stored kernel, not the default.
