@@ -188,7 +188,7 @@ class Engine:
 
         if preset.source == "trained":
             return load_model(preset, patch_size).to(self.device)
-        nbytes = costs.weight_bytes(preset.num_parameters_at(patch_size))
+        nbytes = 4 * preset.num_parameters_at(patch_size)
         return self.cached(self._models, self._model_key(preset, patch_size), load, pool_of(preset), nbytes)
 
     def run_on_model(

@@ -205,8 +205,4 @@ class JobRunner:
 def _check_share(nbytes: int) -> None:
     """Refuses a visitor's work, by an ``InputError``, if its estimate is above ``MEMORY_OF_ONE``."""
     if owner.get() and nbytes > MEMORY_OF_ONE:
-        raise InputError(
-            "This takes about {0} MB of memory, of {1} here: choose a larger patch size or a smaller model.",
-            f"{nbytes / 1e6:,.0f}",
-            f"{MEMORY_OF_ONE / 1e6:,.0f}",
-        )
+        raise InputError("This takes too much memory here: choose a larger patch size or a smaller model.")

@@ -35,8 +35,6 @@ WARM_UP = 20
 """Steps in which the learning rate rises; they also tell how many steps there are in so many seconds."""
 NUM_CHECKS = 10
 """How often, in a run, the accuracy is measured."""
-SHARE_PLANNED = 0.95
-"""Of the seconds, as the first steps tell only about how long the others take."""
 DEFAULT_CONFIG = ViTConfig(
     image_size=28, patch_size=7, in_channels=1, num_classes=10, embed_dim=64, depth=4, num_heads=4, mlp_ratio=2.0
 )
@@ -189,7 +187,7 @@ def _train(
         if not history.steps and step == WARM_UP:
             check()
             of_checks = (NUM_CHECKS + 1) * (time.perf_counter() - started - history.seconds)
-            left = SHARE_PLANNED * chosen.seconds - of_checks
+            left = 0.95 * chosen.seconds - of_checks  # the first steps tell only about how long the others take
             history.steps = max(WARM_UP, round(WARM_UP * left / history.seconds))
         elif history.steps and step * NUM_CHECKS % history.steps < NUM_CHECKS:
             check()

@@ -58,8 +58,7 @@ M_ARENA_MAX = -8
 """Parameter of glibc's ``mallopt``: the number of heaps. Memory freed in one heap cannot be used in another."""
 
 M_MMAP_THRESHOLD, MMAP_BYTES = -3, 4 << 20
-"""Parameter of ``mallopt``: blocks from so many bytes go back to the system once they are freed. By default this number
-grows to 32 MB, and pieces of a heap that are free between others triple what a training takes."""
+"""Parameter of ``mallopt``: freed blocks of so many bytes go back at once. By default it grows to 32 MB."""
 
 FIRST_PORT, NUM_PORTS = 7860, 100
 """Gradio's ports; by default the server uses the first free one."""

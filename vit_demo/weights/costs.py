@@ -45,8 +45,7 @@ def many_passes(config: ViTConfig, patch_size: int, *, has_mask: bool = False) -
     """A batch of passes that keep nothing, or a smaller one of those that keep their graph, whichever takes more."""
     tokens = num_tokens(config, patch_size)
     batch = max(1, BATCH_TOKENS // tokens)
-    pictures = 2 * config.in_channels * config.image_size**2
-    plain = 4 * batch * (tokens * _widths_of_a_block(config) + pictures)
+    plain = 4 * batch * (tokens * _widths_of_a_block(config) + 2 * config.in_channels * config.image_size**2)
     graphs = max(1, BATCH_TOKENS_WITH_GRAPH // tokens) * backward(config, patch_size, has_mask=has_mask).nbytes
     return Cost(max(plain, graphs), batch * forward(config, patch_size).operations)
 
@@ -56,11 +55,6 @@ def training_step(config: ViTConfig, batch: int) -> Cost:
     tokens = batch * num_tokens(config, config.patch_size)
     values = config.depth * tokens * _widths_of_a_graph(config, 12) + 5 * config.num_parameters
     return Cost(4 * values, 3 * batch * forward(config, config.patch_size).operations)
-
-
-def weight_bytes(num_parameters: int) -> int:
-    """Bytes of a network's weights."""
-    return 4 * num_parameters
 
 
 def num_operations(config: ViTConfig, patch_size: int, tokens: int) -> int:

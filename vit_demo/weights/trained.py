@@ -19,7 +19,6 @@ from safetensors.torch import save_file
 from vit_demo.errors import CheckpointError, InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.resources import memory_limit
-from vit_demo.weights.costs import weight_bytes
 from vit_demo.weights.limits import check_network
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.presets import PRESETS
@@ -71,11 +70,6 @@ class Shares(Generic[V]):
             self._forget_old()
             return self._kept[name][0] if name in self._kept else None
 
-    def clear(self) -> None:
-        """Forgets everything."""
-        with self._lock:
-            self._kept.clear()
-
     def _forget_old(self) -> None:
         until = time.monotonic() - KEPT_SECONDS
         for name in [name for name, (*_, since) in self._kept.items() if since < until]:
@@ -115,7 +109,7 @@ networks = Shares[Trained](*shares_of(memory_limit()))
 
 def keep(model: ViT, accuracy: float, owner: str = "") -> str:
     """Keeps a trained network in memory; the name under which it is found."""
-    nbytes = weight_bytes(model.config.num_parameters) + BYTES_OF_A_BLOCK * (model.config.depth + 1)
+    nbytes = 4 * model.config.num_parameters + BYTES_OF_A_BLOCK * (model.config.depth + 1)
     return _keep(Trained(lambda: model, model.config, accuracy, False), owner, nbytes)
 
 
