@@ -105,7 +105,10 @@ export function create(card, { request, change, redraw, stepCode }) {
   addEventListener("scroll", () => !tour && isInSight(NEAR) && redraw(), { passive: true });
 
   function draw({ result, choices }) {
-    if (!isInSight(NEAR) && choices.section !== "steps") return replies.release("steps");
+    if (!isInSight(NEAR) && choices.section !== "steps") {
+      tour = null; // drawn once it comes in sight again
+      return replies.release("steps");
+    }
     const first = numbersOf(result, { kind: "steps" });
     const shared = first.value;
     card.classList.toggle("refused", first.error !== "");
