@@ -21,7 +21,7 @@ export const html = `
       <p class="count"></p>
       <nav aria-label="Steps"><ol class="network"></ol></nav>
     </div>
-    <h3 class="title"></h3>
+    <h3 class="title">Cut the picture into patches</h3>
     <div class="sentences"><p></p></div>
     <p class="error" role="alert"></p>
     <div class="body">
