@@ -23,7 +23,7 @@ AXE = next((path for folder in FOLDERS if (path := folder / "axe-core" / "axe.mi
 GRADIOS_OWN = {"aria-prohibited-attr", "color-contrast", "label-content-name-mismatch", "image-redundant-alt"}
 
 SECTIONS = {
-    "features": ".legend > *",
+    "features": ".drawer.tokens",
     "steps": ".steps .figure > *",
     "compare": ".compare dl dd",
     "build": ".build pre",
@@ -137,6 +137,7 @@ def test_the_theme_is_switched_in_sight_and_kept(page: Page, address: str) -> No
 
 
 def test_terms_are_explained_on_hover_and_with_the_keyboard(opened: Page) -> None:
+    opened.locator("[data-block='1']").click()
     term = opened.locator(".sentence .term", has_text="class token")
     tooltip = opened.get_by_role("tooltip")
     term.hover()

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 ANSWERS = {
     "What is a patch?": ".terms: A square of the picture. A Vision Transformer cuts the picture into patches",
     "What is a token?": ".terms: The list of numbers that stands for a patch inside the network",
-    "What does a row of attention sum to?": (
-        ".terms: it divides its attention among all tokens, itself included, so its shares sum to 100 %."
-    ),
+    "What does a row of attention sum to?": (".terms: its shares, with what it keeps for itself, add up to 100 %."),
     "Is what is coloured what the network needs?": (
         ".sentence: Colour is where the network looks last before it answers. "
         "Whether it needs a square, you find out by rubbing it out."

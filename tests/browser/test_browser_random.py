@@ -56,7 +56,7 @@ SHOWN = """() => {
     fit: document.querySelector("#fit :checked").value,
     costs: document.querySelector(".costs").textContent,
     pressed: document.querySelector("#photos [aria-pressed=true] img")?.alt ?? null,
-    part: !document.querySelector("#model-view .part").hidden,
+    part: document.querySelector(".seen-part").textContent !== "",
     problem: document.querySelector(".result-status:not([hidden])")?.innerText ?? "",
     hash: Object.fromEntries(new URLSearchParams(location.hash.slice(1))),
     method: stage.__stage.choices.method,

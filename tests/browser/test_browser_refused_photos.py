@@ -26,7 +26,7 @@ def choose_file(page: Page, name: str, kind: str, content: bytes) -> None:
 def refused(opened: Page) -> Page:
     """The page with an example photo, then with one of a single pixel."""
     opened.get_by_role("tab", name="Photo").click()
-    opened.locator("#model-view .part").wait_for()
+    opened.locator(".seen-part", has_text="square").wait_for()
     buffer = io.BytesIO()
     Image.new("RGB", (1, 1), "red").save(buffer, "PNG")
     choose_file(opened, "dot.png", "image/png", buffer.getvalue())
@@ -42,9 +42,9 @@ def visible_texts(page: Page, words: str) -> int:
 def test_one_message_is_where_the_picture_would_be_and_nothing_is_left_of_the_one_before(refused: Page) -> None:
     assert visible_texts(refused, "too small") == 1
     assert refused.locator(".view .retry").is_hidden(), "the same photo stays too small"
-    for part in (".picture", "#model-view figure"):
+    for part in (".picture", ".crop"):
         assert refused.locator(part).is_hidden()
-    for part in (".predictions .note", ".sentence", ".subject", ".value", ".challenge p", ".bars .label >> nth=0"):
+    for part in (".predictions .note", ".sentence", ".subject", ".value", ".bars .label >> nth=0"):
         assert refused.locator(part).inner_text() == "", part
     assert refused.locator(".headline").inner_text().startswith("Draw a digit or choose a photo")
     assert refused.locator(".answers > *, .cell").count() == 0
@@ -72,14 +72,14 @@ def test_after_a_reload_there_is_no_result_of_another_tab(refused: Page) -> None
     assert refused.locator(".compare .column").count() == 0
     open_section(refused, "Explore")
     assert "too small" in refused.locator(".message").inner_text()
-    assert refused.locator("#model-view figure").is_hidden()
+    assert refused.locator(".crop").is_hidden() and refused.locator(".seen-part").inner_text() == ""
 
 
 def test_the_next_photo_works(refused: Page) -> None:
     refused.locator("#photos button").first.click()
     refused.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
     assert refused.locator(".result-status").is_hidden()
-    assert refused.locator("#model-view .part").is_visible()
+    assert refused.locator(".crop").is_visible()
 
 
 def test_a_lost_connection_shows_nothing_of_the_picture_before(opened: Page) -> None:

@@ -251,3 +251,4 @@ def test_the_figures_follow_the_theme(page: Page, address: str) -> None:
         page.wait_for_timeout(200)
         assert painted() and all(distance(pixel, theme) <= 3 for pixel in painted())
         page.locator("#theme").click()
+        page.locator(".steps .figure").scroll_into_view_if_needed()

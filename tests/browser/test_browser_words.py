@@ -96,6 +96,7 @@ def test_from_typing_to_the_link(kind: str, page: Page, address: str) -> None:
 def test_no_request_is_sent_letter_by_letter_and_too_much_gets_a_sentence(page: Page, address: str) -> None:
     open_page(page, f"{address}#tab=photos&model=someone/clip&photo=lion")
     wait_for_words(page, ["a lion", "a cat", "a rock"])
+    page.locator(".answers > span").first.wait_for()
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.locator("#words").press_sequentially(", a cat, lion, a", delay=5)
@@ -117,6 +118,6 @@ def test_other_models_have_no_words_and_keep_those_of_this_one(page: Page, addre
     wait_for_words(page, ["lion", "a cat"])
     page.locator("#preset").select_option("photos-tiny")
     page.wait_for_function(f"{STAGE}.current()?.source.preset === 'photos-tiny'")
-    assert page.locator(".words").is_hidden() and "words" not in page.url
+    assert page.locator("form.words").is_hidden() and "words" not in page.url
     page.locator("#preset").select_option("someone/clip")
     wait_for_words(page, ["lion", "a cat"])

@@ -21,7 +21,7 @@ export const html = `
       <p class="count"></p>
       <nav aria-label="Steps"><ol class="network"></ol></nav>
     </div>
-    <h3 class="title"></h3>
+    <h3 class="title">Cut the picture into patches</h3>
     <div class="sentences"><p></p></div>
     <p class="error" role="alert"></p>
     <div class="body">
@@ -105,7 +105,10 @@ export function create(card, { request, change, redraw, stepCode }) {
   addEventListener("scroll", () => !tour && isInSight(NEAR) && redraw(), { passive: true });
 
   function draw({ result, choices }) {
-    if (!isInSight(NEAR) && choices.section !== "steps") return replies.release("steps");
+    if (!isInSight(NEAR) && choices.section !== "steps") {
+      tour = null; // drawn once it comes in sight again
+      return replies.release("steps");
+    }
     const first = numbersOf(result, { kind: "steps" });
     const shared = first.value;
     card.classList.toggle("refused", first.error !== "");
