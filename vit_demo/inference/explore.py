@@ -15,6 +15,7 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Fit, Source, Transform, default_preset, read_each, read_picture, source_of
 from vit_demo.inference.labels import Labels
 from vit_demo.scores import Scores
+from vit_demo.trace import Output
 from vit_demo.words.texts import AS_TYPED
 
 
@@ -28,6 +29,7 @@ def explore(
     labels: Labels | None = None,
     transform: Transform | None = None,
     scores: Literal["auto"] | Scores = "auto",
+    output: Output | None = None,
     template: str = AS_TYPED,
     preset: str | os.PathLike[str] | None = None,
 ) -> Exploration:
@@ -56,6 +58,9 @@ def explore(
             probability for each class; ``"none"``, no probabilities. ``"auto"``: by the ``problem_type`` of
             transformers; sigmoid for one output; softmax for other networks with a classifier head. The output of a
             network in memory without one is an embedding, which has no classes unless ``labels`` or ``scores`` say so.
+            Outputs that are probabilities already stay what they are.
+        output: Where the logits ``[B, K]`` of a network in memory are in what it returns: the name or index of a part,
+            or a function of all of it; for None the field ``logits``, or what its last linear layer led to.
         template: The text that stands for a word, with ``{}`` in its place, as in ``"a photo of a {}"``.
         preset: The same as ``model``, for names; give only one of both.
 
@@ -91,6 +96,7 @@ def explore(
         labels=labels,
         transform=transform,
         scores=scores,
+        output=output,
         patch_size=patch_size,
         device=device,
         fit=fit,
