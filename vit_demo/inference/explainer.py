@@ -16,11 +16,12 @@ from torch import Tensor, nn
 from vit_demo.accelerator import best_device, device_name
 from vit_demo.checks import find_device, path_or_name, whole_number
 from vit_demo.errors import InputError, PresetError
-from vit_demo.images import MNIST_MEAN, MNIST_STD, ImageSource
+from vit_demo.images import ImageSource
 from vit_demo.inference import maps, words
 from vit_demo.inference.cache import MODEL_BYTES, ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import RunOnModel, forward_batch, retry_with_less_memory, run_in_memory, run_on
+from vit_demo.inference.found import CHANGED, OVERLAPS, UNCLEAR, unnormalised
 from vit_demo.inference.inputs import (
     Fit,
     ModelInput,
@@ -35,25 +36,17 @@ from vit_demo.inference.inputs import (
 from vit_demo.inference.labels import Labels, class_names
 from vit_demo.model import ViT
 from vit_demo.scores import SCORES, Scores, scores_for
-from vit_demo.sentences import joined, sentence
+from vit_demo.sentences import joined
 from vit_demo.trace import Output, TracedViT, adapt
 from vit_demo.weights import Preset, find_preset
 from vit_demo.weights.checkpoints import load_model
-from vit_demo.weights.hub.preprocessing import PREPARED, UNKNOWN, Preprocessing, preprocessing_of
+from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
 from vit_demo.words.classifier import WordClassifier, with_words
 from vit_demo.words.texts import AS_TYPED
 
 T = TypeVar("T")
 
 GIVEN = "Its input was given, so this package prepared nothing."
-CHANGED = (
-    "This network changes its pixels by more than a factor and an offset for each channel, such as by a resize, so "
-    "nothing says which it takes: pass transform= with what makes its input, or the network inside it."
-)
-OVERLAPS = "Each of its tokens sees more of a picture than its own square."
-UNCLEAR = (
-    'Its outputs are numbers from 0 to 1, which are taken for logits: pass scores="none" if they are probabilities.'
-)
 
 _numbers = itertools.count(1)
 _presets: dict[str, Preset] = {}
@@ -234,7 +227,7 @@ class Explainer:
                 raise InputError(f"This network takes {channels} channels: pass its input as a tensor, or transform=.")
             given = ModelInput.of(picture, preset, network.patch_size, self._fit)
             if scale:
-                given, preset = _unnormalised(given, preset, scale, self._known.is_known)
+                given, preset = unnormalised(given, preset, scale, self._known.is_known)
             if preset.assumed and not self._known.is_known:
                 warnings.warn(preset.assumed, stacklevel=4)
         if network.structure.overlaps:
@@ -297,20 +290,6 @@ class _Named:
             return run_on(self.network(device), device, function, arguments, {**options, "patch_size": self.patch_size})
 
         return retry_with_less_memory(attempt, torch.device(self.device))
-
-
-def _unnormalised(given: ModelInput, preset: Preset, scale: float, is_known: bool) -> tuple[ModelInput, Preset]:
-    """The pixels of a network that normalises by itself, from 0 to ``scale``, and its preset."""
-    is_digit, channels = preset.task == "digits", given.pixels.shape[1]
-    known = ((MNIST_MEAN,), (MNIST_STD,)) if is_digit else (preset.mean, preset.std)
-    mean, std = (torch.tensor(values).reshape(-1, 1, 1) for values in known)
-    alone = sentence("It normalises its pixels by itself, so they are from 0 to {0}.", f"{scale:.0f}")
-    assumed = joined(preset.assumed, alone)
-    if not is_known and not is_digit:
-        fitted = f": {preset.image_size} pixels, the central square and bicubic are assumed."
-        assumed = joined(UNKNOWN + fitted, alone, "Pass transform= if that is wrong.")
-    preset = replace(preset, mean=(0.0,) * channels, std=(1 / scale,) * channels, assumed=assumed)
-    return replace(given, pixels=scale * (given.pixels * std + mean)), preset
 
 
 def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Labels | None) -> Preset:

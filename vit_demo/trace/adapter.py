@@ -10,33 +10,24 @@ from torch import Tensor, nn
 
 from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.model.config import Pool
 from vit_demo.model.resample import without_autocast
+from vit_demo.trace.head import can_leave_out, find_pool, head_gradient, is_flexible, reads_patches_alike
 from vit_demo.trace.output_projection import proved_projections
 from vit_demo.trace.outputs import EMBEDDINGS, Output, Path, already_probabilities, find_logits, logits_of, tensors_in
 from vit_demo.trace.pixels import find_pixels, scale_of
 from vit_demo.trace.proof import prove
+from vit_demo.trace.reasons import NOT_FOLLOWED, NOT_SEEN, why_others
 from vit_demo.trace.running import in_eval, keep_order
 from vit_demo.trace.structure import (
-    CHUNKS,
-    HIERARCHICAL,
-    MORE_KEYS,
-    NOT_FOLLOWED,
-    NOT_SEEN,
-    SLOTS,
     Probe,
     Structure,
     find_blocks,
     find_patch_size,
-    find_pool,
 )
-from vit_demo.trace.trace import Trace
 from vit_demo.trace.traced_vit import TracedViT
 
 MAX_PREFIX = 17
 """Tokens before the patches: a class token and sixteen registers, more than any published network has."""
-SAME = 1e-3
-"""Largest difference of logits, as a share of their size, between leaving tokens out and masking them."""
 COMPILED = "This network is compiled: pass the one that torch.compile was given."
 
 _found: WeakKeyDictionary[nn.Module, dict[Hashable, tuple[ViTConfig, Structure]]] = WeakKeyDictionary()
@@ -148,9 +139,9 @@ def _probe(
     with torch.no_grad(), probe.watching(module), probe:
         output = _run(module, noise)
     if not probe.paths:
-        raise PresetError(_why_others(probe) if probe.others else NOT_FOLLOWED if probe.saw_softmax else NOT_SEEN)
+        raise PresetError(why_others(probe) if probe.others else NOT_FOLLOWED if probe.saw_softmax else NOT_SEEN)
     if probe.others or len({(shape[0], shape[2]) for shape in probe.shapes}) > 1:  # windows are a batch
-        raise PresetError(_why_others(probe))
+        raise PresetError(why_others(probe))
     if len({shape[1] for shape in probe.shapes}) > 1:
         raise PresetError(
             "The blocks of this network differ in their numbers of heads: choose one where all have as many."
@@ -197,21 +188,6 @@ def _probe(
     return _Found(probe, config, parts, noise, where, raw, logits)
 
 
-def _why_others(probe: Probe) -> str:
-    """The sentence about attention that is not between all tokens."""
-    counts = {x[0].shape[1] if isinstance(x, tuple | list) else x.shape[1] for _, x in probe.started}
-    pairs, of_tokens = set(probe.others), {shape[2] for shape in probe.shapes}
-    if len(of_tokens) == 1 and any((keys, queries) in pairs for queries, keys in pairs):
-        return SLOTS
-    if len(counts) > 1 or not pairs:
-        return HIERARCHICAL
-    if all(keys > queries and queries in counts for queries, keys in pairs):
-        return MORE_KEYS
-    if all(keys > queries and keys in counts for queries, keys in pairs) and not probe.paths:
-        return CHUNKS
-    return HIERARCHICAL
-
-
 def _tokens(probe: Probe, name: str) -> Tensor:
     """What a module returns, without the tuple or list around it."""
     output = probe.tokens[name][1]
@@ -253,12 +229,12 @@ def _adapt(
     prefix = config.num_registers
     network = TracedViT(module, config, structure)
     structure = network.structure = replace(structure, projections=proved_projections(network, probe))
-    _pool(network, output, prefix)  # refuses a network without gradients
+    head_gradient(network, output)  # refuses a network without gradients
     error: PresetError | None = None
     try:
         before, overlaps, colours = find_pixels(network, noise)
-        layout = {"before": before, "suffix": prefix - before, "overlaps": overlaps}
-        structure = replace(structure, **layout, scale=scale_of(colours))
+        structure = replace(structure, before=before, suffix=prefix - before, overlaps=overlaps)
+        structure = replace(structure, scale=scale_of(colours))
     except PresetError as wrong:  # what else is wrong says more
         error = wrong
     network.structure = structure
@@ -268,75 +244,14 @@ def _adapt(
     is_bounded = probe.sources.of(found.raw)[1]
     already = already_probabilities(torch.cat([found.logits, logits]), is_bounded) if config.num_classes else ""
     structure = replace(structure, parallel=parallel, already=already)
-    pool = _pool(TracedViT(module, config, structure), output, prefix)
+    pool = find_pool(head_gradient(TracedViT(module, config, structure), output), prefix)
     names = [name.rpartition(".")[2] for name, _ in module.named_parameters()]
     is_named = any("cls" in name or "class_" in name for name in names)
     has_class_token = prefix > 0 and (pool.startswith("cls") or is_named)
     config = replace(config, pool=pool, class_token=has_class_token, num_registers=prefix - has_class_token)
     network = TracedViT(module, config, structure)
-    drops = _reads_patches_alike(network, output)
+    drops = reads_patches_alike(network, output)
     network.structure = structure = replace(structure, drops=drops)
-    leaves_out = drops and _can_leave_out(network, noise)
-    structure = replace(structure, leaves_out=leaves_out, takes_any_size=_is_flexible(network))
+    leaves_out = drops and can_leave_out(network, noise)
+    structure = replace(structure, leaves_out=leaves_out, takes_any_size=is_flexible(network))
     return TracedViT(module, config, structure)
-
-
-def _pool(network: TracedViT, output: Any, num_prefix_tokens: int) -> Pool:
-    """What the head reads; see ``find_pool``."""
-    with torch.inference_mode(False), torch.enable_grad():
-        x = network.structure.unpack(output).detach().clone().requires_grad_()
-        try:
-            logits = network.forward_head(x).float()
-            weights = torch.linspace(1, 2, logits.shape[1], device=logits.device).cos()
-            (gradient,) = torch.autograd.grad((logits * weights).sum(), x)
-        except RuntimeError as error:  # quantized
-            raise PresetError("This network has no gradients: pass one with floating-point weights.") from error
-    return find_pool(gradient[0].float(), num_prefix_tokens)
-
-
-@torch.no_grad()
-def _reads_patches_alike(network: TracedViT, output: Any) -> bool:
-    """Whether patches may be missing: the head reads some as it reads all if all are one, and in any order."""
-    x, prefix, pool = network.structure.unpack(output), network.config.num_prefix_tokens, network.config.pool
-    first, patches = x.split([prefix, x.shape[1] - prefix], 1)
-    same = patches[:, -1:].expand_as(patches)
-    alike = same[:, :1].expand_as(first) if pool == "all" else first  # which would count more beside fewer patches
-    few, fewer = torch.cat([alike, same[:, :1]], 1), torch.cat([alike, same[:, 1:]], 1)
-    pairs = (few, torch.cat([alike, same], 1)), (fewer, few), (torch.cat([first, patches.flip(1)], 1), x)
-    try:
-        if _pool(network, network.structure.pack(x[:, :-1], output), prefix) != pool and patches.shape[1] > 1:
-            return False
-        heads = [(network.forward_head(some), network.forward_head(others)) for some, others in pairs if some.shape[1]]
-    except Exception:  # whatever a head raises that needs a token for each patch
-        return False
-    return all(_is_same(found, expected) for found, expected in heads)
-
-
-def _is_same(found: Tensor, expected: Tensor) -> bool:
-    rounding = max(SAME, 8 * torch.finfo(found.dtype).eps)
-    return bool((found - expected).float().abs().max() <= rounding * expected.float().abs().max().clamp_min(1e-3))
-
-
-@torch.no_grad()
-def _can_leave_out(network: TracedViT, noise: Tensor) -> bool:
-    """Whether a pass without the tokens of some patches gives what masking them gives."""
-    p, (height, width) = network.patch_size, network.image_size
-    kept = torch.arange(0, (height // p) * (width // p), 2, device=noise.device)[None]
-    masked = network(noise, kept_patches=kept)
-    network.leaves_out = True
-    try:
-        return _is_same(network(noise, kept_patches=kept), masked)
-    except Exception:  # of blocks that need all tokens
-        return False
-
-
-@torch.no_grad()
-def _is_flexible(network: TracedViT) -> bool:
-    """Whether a pass on a picture of another shape has a token for each of its patches."""
-    c, trace, (height, width) = network.config, Trace(), network.image_size
-    shape = 1, c.in_channels, height, width - network.patch_size
-    try:
-        network(torch.zeros(shape, device=network.device, dtype=network.dtype), trace)
-    except Exception:  # whatever a network raises for it
-        return False
-    return trace.num_tokens == c.num_prefix_tokens + trace.grid[0] * trace.grid[1]

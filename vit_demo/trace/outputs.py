@@ -200,7 +200,7 @@ class Undo(TorchFunctionMode):
         """The logits of which a softmax or sigmoid made probabilities ``[B, K]``: what it was given, or their like."""
         result, given = self._last
         if result is probabilities:
-            return given  # type: ignore[no-any-return]
+            return given
         if made_by == "softmax":
             return probabilities.clamp_min(torch.finfo(probabilities.dtype).tiny).log()
         return probabilities.logit(torch.finfo(probabilities.dtype).eps)

@@ -15,8 +15,9 @@ from torch.overrides import TorchFunctionMode
 
 from vit_demo.errors import PresetError
 from vit_demo.trace.outputs import LINEAR
+from vit_demo.trace.reasons import CROPS, NOT_IN_ORDER, why_no_squares
 from vit_demo.trace.running import in_this_thread
-from vit_demo.trace.structure import input_of, why_no_squares
+from vit_demo.trace.structure import input_of
 from vit_demo.trace.traced_vit import TracedViT
 
 Colours = tuple[tuple[float, float], ...] | None
@@ -28,11 +29,6 @@ WITHIN = 0.75
 """By how many patches the middle of what a token sees may lie beside that of its square (stems of convolutions)."""
 SAMPLE = 6
 """How many tokens are looked at where a token sees more than its square."""
-NOT_IN_ORDER = "The tokens of this network are not in the order of its patches, row by row, so maps would be wrong."
-CROPS = (
-    "This network resizes or crops its pictures before its patches, so maps would lie beside what they show: pass the "
-    "network inside it, and transform= with what makes its input."
-)
 
 
 class _Reached(BaseException):
@@ -104,22 +100,20 @@ def find_pixels(network: TracedViT, images: Tensor) -> tuple[int, bool, Colours]
     moved = (tokens != other).any(1).nonzero().flatten().tolist()
     is_run = len(moved) == rows * cols == moved[-1] - moved[0] + 1
     before = moved[0] if is_run else num_prefix
-    generator = torch.Generator().manual_seed(3)
-    of_patches = tokens[before : before + rows * cols].float()
-    values = of_patches @ torch.randn(tokens.shape[1], generator=generator).to(of_patches)  # [rows * cols]
-    codes = torch.cat([torch.ones(1, rows * cols), 1 + 3 * torch.rand(3, rows * cols, generator=generator)]).to(values)
-    sums = [(values * code).sum() for code in codes]
-    if len(values) < rows * cols or not values.requires_grad:
+    generator, count = torch.Generator().manual_seed(3), rows * cols
+    of_patches = tokens[before : before + count].float()
+    values = of_patches @ torch.randn(tokens.shape[1], generator=generator, device="cpu").to(of_patches)  # [count]
+    codes = 1 + 3 * torch.rand(4, count, generator=generator, device="cpu").to(values)
+    codes[0] = 1
+    if len(values) < count or not values.requires_grad:
         raise PresetError(NOT_IN_ORDER)
-    plain, *coded = [_gradient(x, one) for one in sums]
+    plain, *coded = [_gradient(x, (values * code).sum()) for code in codes]
     size = (plain * plain).sum(0)  # [height, width]
     is_seen = size > 1e-10 * size.max()
-    square = (torch.arange(height) // p * cols)[:, None] + torch.arange(width) // p
+    square = (torch.arange(height, device=x.device) // p * cols)[:, None] + torch.arange(width, device=x.device) // p
     ratios = torch.stack([(one * plain).sum(0) / size.clamp_min(1e-30) for one in coded])
-    expected = codes[1:, square.to(codes.device)]
-    is_own = ((ratios - expected).abs() <= 0.1).all(0) | ~is_seen
-    has_pixels = torch.zeros(rows * cols).index_add(0, square.flatten(), is_seen.flatten().float().cpu())
-    is_exact = bool(is_own.all() and has_pixels.all())
+    is_own = ((ratios - codes[1:, square]).abs() <= 0.1).all(0) | ~is_seen
+    is_exact = bool(is_own.all()) and len(square[is_seen].unique()) == count
     wrong = ratios[:, ~is_own][:, :64]
     is_apart = ((wrong[:, :, None] - codes[1:, None]).abs() < 0.05).all(0).any(1).float().mean() > 0.5
     if not is_exact and (is_apart or not _look_at_their_squares(x, values, is_seen.cpu(), rows, cols, p)):
@@ -139,9 +133,8 @@ def _look_at_their_squares(x: Tensor, values: Tensor, is_seen: Tensor, rows: int
         places = seen.nonzero().flatten()
         if not len(places) or int(places[0]) + len(seen) - 1 - int(places[-1]) > p // 2:
             return False
-    corners = {0, cols - 1, (rows - 1) * cols, rows * cols - 1}
-    others = torch.randperm(rows * cols, generator=torch.Generator().manual_seed(4))[:SAMPLE].tolist()
-    for token in corners | set(others):
+    others = torch.randperm(rows * cols, generator=torch.Generator().manual_seed(4), device="cpu")[:SAMPLE].tolist()
+    for token in {0, cols - 1, (rows - 1) * cols, rows * cols - 1, *others}:
         energy = _gradient(x, values[token]).square().sum(0)
         for axis, place in ((1, token // cols), (0, token % cols)):
             line = energy.sum(axis)

@@ -124,16 +124,12 @@ def _without(values: Tensor, tokens: list[int]) -> Tensor:
 
 
 def _other(network: TracedViT, images: Tensor) -> tuple[Tensor, int]:
-    """The picture with noise on half of its patches, chosen at random, and the token of one."""
-    p, (height, width) = network.patch_size, images.shape[2:]
-    rows, cols, generator = height // p, width // p, torch.Generator().manual_seed(1)
-    is_changed = torch.rand(rows, cols, generator=generator) < 0.5
-    is_changed[rows // 3, -1], is_changed[-1, 0] = True, rows * cols < 2
-    noise = torch.randn(images.shape[1:], generator=generator)
-    noise[:, : rows * p, : cols * p] *= is_changed.repeat_interleave(p, 0).repeat_interleave(p, 1)
-    noise[:, rows * p :], noise[:, :, cols * p :] = 0, 0
-    index = network.config.num_prefix_tokens + rows // 3 * cols + cols - 1
-    return images + noise.to(images), index
+    """The picture with other noise on the left half of its patches, and the token of the last of these."""
+    p, other = network.patch_size, images.clone()
+    rows, cols = images.shape[2] // p, images.shape[3] // p
+    half = (cols + 1) // 2
+    other[..., : half * p] = 1 - images[..., : half * p].flip(2)
+    return other, network.config.num_prefix_tokens + (rows - 1) * cols + half - 1
 
 
 def _pass_alone(

@@ -12,37 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
-from vit_demo.model.config import Pool
 from vit_demo.trace.attention_mode import AttentionMode
 from vit_demo.trace.outputs import Already, Path, Sources
+from vit_demo.trace.reasons import NO_PATCHES, why_no_squares
 from vit_demo.trace.running import in_this_thread
 
-NOT_SEEN = (
-    "No attention was seen in this network: use one that calls torch's scaled_dot_product_attention or a softmax, "
-    'without torch.compile (in transformers: attn_implementation="sdpa" or "eager").'
-)
-NOT_FOLLOWED = (
-    "A softmax was seen in this network, but not how attention is used: multiply it with the values by matmul, bmm or "
-    "einsum, or call torch's scaled_dot_product_attention."
-)
-HIERARCHICAL = (
-    "This network is hierarchical: its blocks differ in their numbers of tokens or windows, or have fewer keys than "
-    "queries. Choose a plain Vision Transformer."
-)
-MORE_KEYS = (
-    "The attention of this network has more keys than tokens (memory), which no patch stands for: choose a plain "
-    "Vision Transformer."
-)
-SLOTS = (
-    "Besides attention, this network mixes its tokens into others by a softmax and back, as a soft mixture of experts "
-    "does: choose a plain Vision Transformer."
-)
 LISTS = (nn.ModuleList, nn.Sequential)
-CHUNKS = (
-    "This network computes attention for some of its queries at a time: pass all of them to one call of "
-    "scaled_dot_product_attention."
-)
-NO_PATCHES = "The patches of this network were not found: pass patch_size= with their side in pixels."
 
 
 @dataclass(frozen=True)
@@ -316,38 +291,3 @@ def find_patch_size(module: nn.Module, size: tuple[int, int], num_tokens: int) -
             if (height // side) * (width // side) == num_tokens - prefix:
                 return side
     raise PresetError(why_no_squares(module, NO_PATCHES))
-
-
-def why_no_squares(module: nn.Module, otherwise: str) -> str:
-    """What the first convolution says of why the patches of a network are not the squares of a grid."""
-    first = next((one for one in module.modules() if isinstance(one, nn.Conv2d)), None)
-    if first is not None and first.stride[0] != first.stride[1]:
-        sides = f"{first.stride[0]} x {first.stride[1]}"
-        return f"The patches of this network are {sides} pixels: choose one whose patches are squares."
-    if first is not None and first.kernel_size[0] > first.stride[0]:
-        return (
-            f"The patches of this network overlap ({first.kernel_size[0]} pixels, {first.stride[0]} apart) and are not "
-            "in the middle of the squares of a grid: choose one whose patches lie side by side."
-        )
-    return otherwise
-
-
-def find_pool(gradient: Tensor, num_prefix_tokens: int) -> Pool:
-    """What the head reads, from the gradient ``[N, D]`` of the output at the tokens after the last block.
-
-    ``PresetError`` if it reads some of the tokens before the patches that are not the first.
-    """
-    size = gradient.norm(dim=1)
-    prefix, patches = size[:num_prefix_tokens], size[num_prefix_tokens:]
-    if not patches.any():
-        if prefix[2:].any() or not prefix[:1].any():
-            raise PresetError(
-                "The head of this network reads a token that is not its first: put its class token first."
-            )
-        return "cls+next" if prefix[1:].any() else "cls"
-    if not prefix.any():
-        return "mean"
-    if prefix[1:].any() and not prefix.all():
-        raise PresetError("The head of this network reads some of the tokens beside its patches, not the first alone.")
-    # A mean of all tokens reads the class token like any other; beside a mean of the patches it counts much more.
-    return "all" if prefix[0] < 10 * patches.mean() else "cls+mean"

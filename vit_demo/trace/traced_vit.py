@@ -20,8 +20,9 @@ from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
 from vit_demo.trace.output_projection import NO_PROJECTION, scaled
 from vit_demo.trace.outputs import Undo, logits_of
+from vit_demo.trace.reasons import NOT_SEEN
 from vit_demo.trace.running import in_eval, in_this_thread, keep_order, parameters_of, running_in
-from vit_demo.trace.structure import NOT_SEEN, Structure
+from vit_demo.trace.structure import Structure
 from vit_demo.trace.trace import Trace
 
 
