@@ -91,6 +91,9 @@ class Sources:
 
     def note(self, func: Callable[..., Any], given: list[Any], result: Any, module: str) -> None:
         """Notes what a function of torch, called in a module, made of its arguments."""
+        made = [one for one in (result if isinstance(result, tuple | list) else [result]) if isinstance(one, Tensor)]
+        if not made:
+            return
         parts = [part for one in given for part in (one if isinstance(one, tuple | list) else [one])]
         before = [self.of(part) for part in parts if isinstance(part, Tensor)]
         maps = frozenset[int]().union(*(maps for maps, _ in before))
@@ -98,8 +101,8 @@ class Sources:
         if func in LINEAR:
             maps |= {len(self._modules)}
             self._modules.append(module)
-        for one in result if isinstance(result, tuple | list) else [result]:
-            if isinstance(one, Tensor) and maps and not isinstance(one, nn.Parameter):
+        for one in made:
+            if maps and not isinstance(one, nn.Parameter):
                 self._of[one] = maps, is_bounded
 
     def of(self, x: Tensor) -> tuple[frozenset[int], bool]:
