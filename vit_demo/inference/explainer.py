@@ -23,6 +23,7 @@ from vit_demo.inference import maps, words
 from vit_demo.inference.cache import MODEL_BYTES, ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import RunOnModel, forward_batch, retry_with_less_memory, run_in_memory, run_on
+from vit_demo.inference.found import CHANGED, OVERLAPS, UNCLEAR, unnormalised
 from vit_demo.inference.inputs import (
     Fit,
     ModelInput,
@@ -37,7 +38,8 @@ from vit_demo.inference.inputs import (
 from vit_demo.inference.labels import Labels, class_names
 from vit_demo.model import ViT
 from vit_demo.scores import SCORES, Scores, scores_for
-from vit_demo.trace import TracedViT, adapt
+from vit_demo.sentences import joined
+from vit_demo.trace import Output, TracedViT, adapt
 from vit_demo.weights import Preset, find_preset
 from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
@@ -63,6 +65,7 @@ class Explainer:
         labels: As in ``vit_demo.explore``, like all others here; words for a network of pictures and text.
         transform: From a picture to the input of a network in memory.
         scores: What the logits become.
+        output: Where the logits of a network in memory are in what it returns.
         patch_size: In pixels.
         device: Where a named network runs.
         fit: How a photo becomes the input.
@@ -86,6 +89,7 @@ class Explainer:
         labels: Labels | None = None,
         transform: Transform | None = None,
         scores: Literal["auto"] | Scores = "auto",
+        output: Output | None = None,
         patch_size: int | None = None,
         device: str | None = None,
         fit: Fit = "crop",
@@ -100,13 +104,15 @@ class Explainer:
             labels = model.words
             scores = ("softmax" if model.is_softmax else "sigmoid") if scores == "auto" else scores
         self._labels, self._transform, self._scores, self._fit = labels, transform, scores, fit
+        self._output = output
         self._module = model if isinstance(model, nn.Module) else None
         if self._module is not None:
             self._patch_size = None if patch_size is None else whole_number(patch_size, "The patch size", 1)
             self._known = preprocessing_of(self._module)
             return
-        if transform is not None:
-            raise InputError("transform= is for networks in memory: pass one as the model.")
+        if transform is not None or output is not None:
+            given = "transform=" if output is None else "output="
+            raise InputError(f"{given} is for networks in memory: pass one as the model.")
         name = path_or_name(model)
         preset = _presets.get(name) or find_preset(name)
         if preset.source == "hub":  # its configuration is read once
@@ -219,11 +225,20 @@ class Explainer:
             given = ModelInput.of_tensor(pixels)
         else:
             assert picture is not None
-            if preset.assumed and not self._known.is_known:
-                warnings.warn(preset.assumed, stacklevel=4)
+            if (scale := network.structure.scale) is None:
+                raise InputError(CHANGED)
             if preset.task == "photos" and channels != 3:
                 raise InputError(f"This network takes {channels} channels: pass its input as a tensor, or transform=.")
             given = ModelInput.of(picture, preset, network.patch_size, self._fit)
+            if scale:
+                given, preset = unnormalised(given, preset, scale, self._known.is_known)
+            if preset.assumed and not self._known.is_known:
+                warnings.warn(preset.assumed, stacklevel=4)
+        if network.structure.overlaps:
+            preset = replace(preset, assumed=joined(preset.assumed, OVERLAPS))
+        if network.structure.already == "unclear" and self._scores == "auto" and preset.labels:
+            preset = replace(preset, assumed=joined(preset.assumed, UNCLEAR))
+            warnings.warn(UNCLEAR, stacklevel=4)
         run = partial(run_in_memory, network)
         return replace(given, source=source), preset, network.patch_size, self._fit, run
 
@@ -237,13 +252,15 @@ class Explainer:
             return self._preset, network
         can_resize = isinstance(self._module, ViT) or hasattr(self._module, "set_input_size")
         own = None if can_resize else self._patch_size
-        network = adapt(self._module, size, patch_size=own, in_channels=channels)
+        network = adapt(self._module, size, patch_size=own, in_channels=channels, output=self._output)
         if self._patch_size is not None:
             network = network.resized(self._patch_size)
         if self._scores == "auto" and self._labels is None and not network.structure.has_head:
             network.config = replace(network.config, num_classes=0)  # an embedding
-        found = scores_for(self._known.problem_type, network.config.num_classes)
+        usual = scores_for(self._known.problem_type, network.config.num_classes)
+        found = network.already if network.already in ("softmax", "sigmoid") and usual != "none" else usual
         network.scores = found if self._scores == "auto" else self._scores
+        network.already = network.already if network.scores == network.already else ""
         return _preset(self._module, network, self._known, self._labels), network
 
 

@@ -16,6 +16,7 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Fit, Source, Transform, default_preset, read_each, read_picture, source_of
 from vit_demo.inference.labels import Labels
 from vit_demo.scores import Scores
+from vit_demo.trace import Output
 from vit_demo.words.texts import AS_TYPED
 
 
@@ -30,6 +31,7 @@ def explore(
     labels: Labels | None = None,
     transform: Transform | None = None,
     scores: Literal["auto"] | Scores = "auto",
+    output: Output | None = None,
     template: str = AS_TYPED,
 ) -> Exploration:
     """Runs one image through one model.
@@ -57,6 +59,9 @@ def explore(
             probability for each class; ``"none"``, no probabilities. ``"auto"``: by the ``problem_type`` of
             transformers; sigmoid for one output; softmax for other networks with a classifier head. The output of a
             network in memory without one is an embedding, which has no classes unless ``labels`` or ``scores`` say so.
+            Outputs that are probabilities already stay what they are.
+        output: Where the logits ``[B, K]`` of a network in memory are in what it returns: the name or index of a part,
+            or a function of all of it; for None the field ``logits``, or what its last linear layer led to.
         template: The text that stands for a word, with ``{}`` in its place, as in ``"a photo of a {}"``.
 
     Returns:
@@ -89,6 +94,7 @@ def explore(
         labels=labels,
         transform=transform,
         scores=scores,
+        output=output,
         patch_size=patch_size,
         device=device,
         fit=fit,

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from vit_demo.errors import InputError, PresetError
 from vit_demo.model.resample import num_bytes
 from vit_demo.trace.attention_mode import AttentionMode, attention_rows
+from vit_demo.trace.reasons import NOT_SEEN
 from vit_demo.trace.running import in_this_thread
-from vit_demo.trace.structure import NOT_SEEN
 
 OVERWRITTEN = "This network changes its queries, keys or values in place (x += ...): write x = x + ... instead."
 SPLIT = "This network computes attention in parts of a batch: pass it one picture at a time."
