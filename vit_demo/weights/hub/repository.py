@@ -1,7 +1,7 @@
 """Repositories of the Hub and folders as presets: their files are parsed and bounded, and no code of theirs runs.
 
 Two formats are read: timm's ``config.json`` with an architecture and its ``pretrained_cfg``, and transformers'
-``config.json`` with a ``preprocessor_config.json`` beside it.
+``config.json`` with a ``preprocessor_config.json`` or a ``processor_config.json`` beside it.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
 from vit_demo.weights.hub.download import REPOSITORY, REVISION, DownloadProgress, MissingFileError, fetch, is_cached
-from vit_demo.weights.hub.json_fields import read_json_object
+from vit_demo.weights.hub.json_fields import OBJECT, Fields, read_json_object
 from vit_demo.weights.hub.network import bounded_outline, build_network, load_tensors, takes_words
 from vit_demo.weights.hub.preprocessing import PREPARED, parse_preprocessing
 from vit_demo.weights.hub.untrusted_text import sanitize
@@ -35,8 +35,14 @@ from vit_demo.words.classifier import WordClassifier
 from vit_demo.words.texts import DEFAULT_WORDS
 from vit_demo.words.tokenizer import tokenizer_of
 
-CONFIG_FILE, PREPROCESSOR_FILE, WEIGHTS_FILE = "config.json", "preprocessor_config.json", "model.safetensors"
-TOKENIZER_FILE = "tokenizer.json"
+CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE = "config.json", "model.safetensors", "tokenizer.json"
+PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
+"""In the first, newer files of transformers nest what the second holds, which counts where both do."""
+
+ADAPTER_FILE = "adapter_config.json"
+ADAPTER_ALONE = (
+    "{0} holds a PEFT adapter alone: merge it into its network by merge_and_unload() and save that by save_pretrained()."
+)
 
 MOST_REPOSITORIES = 64
 
@@ -68,13 +74,15 @@ def custom_preset(name: str, progress: DownloadProgress | None = None, *, truste
         folder = Path(name).resolve()
         if (own := folder_preset(name, folder, _stamp(folder))) is not None:
             return own
+        if (folder / ADAPTER_FILE).is_file() and not (folder / WEIGHTS_FILE).is_file():
+            raise CheckpointError(ADAPTER_ALONE, name)
         return _with_structure(_outline(name, "folder", str(folder), _stamp(folder), folder, trusted=True), folder)
     return _known_repository(name, progress, trusted)
 
 
 def _stamp(folder: Path) -> str:
     """Changes with the files of a folder, as a commit does: weights that are saved anew are loaded anew."""
-    files = [folder / name for name in (CONFIG_FILE, PREPROCESSOR_FILE, TOKENIZER_FILE, WEIGHTS_FILE)]
+    files = [folder / name for name in (CONFIG_FILE, *PROCESSOR_FILES, TOKENIZER_FILE, WEIGHTS_FILE)]
     states = [file.stat() for file in files if file.is_file()]
     return " ".join(f"{state.st_mtime_ns}-{state.st_ctime_ns}-{state.st_size}" for state in states)
 
@@ -100,11 +108,18 @@ def _known_repository(name: str, progress: DownloadProgress | None, trusted: boo
 def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool) -> Preset:
     repo, _, revision = name.partition("@")
     most = limits.MAX_JSON_BYTES
-    config = fetch(repo, CONFIG_FILE, revision or "main", progress, trusted=trusted, max_bytes=most)
+    try:
+        config = fetch(repo, CONFIG_FILE, revision or "main", progress, trusted=trusted, max_bytes=most)
+    except MissingFileError:
+        with suppress(MissingFileError):
+            fetch(repo, ADAPTER_FILE, revision or "main", progress, trusted=trusted, max_bytes=most)
+            raise CheckpointError(ADAPTER_ALONE, name) from None
+        raise
     commit = config.parent.name  # all files come from one commit, even if the branch moves meanwhile
     with nullcontext() if trusted else visitor_cache.in_use(repo, commit):
-        with suppress(MissingFileError):  # timm writes none
-            fetch(repo, PREPROCESSOR_FILE, commit, progress, trusted=trusted, max_bytes=most)
+        for file in PROCESSOR_FILES:
+            with suppress(MissingFileError):  # timm writes none
+                fetch(repo, file, commit, progress, trusted=trusted, max_bytes=most)
         if takes_words(read_json_object(config, name)):
             with suppress(MissingFileError):  # its picture tower is explained without words
                 most = limits.MAX_TOKENIZER_BYTES
@@ -117,9 +132,12 @@ def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool
 
 def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, trusted: bool) -> Preset:
     """The preset as far as ``config.json`` alone determines it, within all limits."""
-    config, preprocessor = read_json_object(folder / CONFIG_FILE, name), folder / PREPROCESSOR_FILE
+    config = read_json_object(folder / CONFIG_FILE, name)
+    files = [folder / file for file in PROCESSOR_FILES]
+    nested, flat = (read_json_object(file, name) if file.is_file() else None for file in files)
     try:
-        found = parse_preprocessing(config, read_json_object(preprocessor, name) if preprocessor.is_file() else None)
+        processor = Fields(nested or {}, PROCESSOR_FILES[0], nullable=True).get("image_processor", OBJECT, flat)
+        found = parse_preprocessing(config, processor)
         words = takes_words(config) and (folder / TOKENIZER_FILE).is_file()
         shape, has_mask, count = bounded_outline(config, found.image_size, name, words=words)
         if shape.in_channels != 3:
