@@ -141,9 +141,9 @@ def _without_bars(image: Image.Image) -> Image.Image:
         distance = np.abs(lines - lines[:, :1].mean(2, keepdims=True)).max(0)
         bar = distance.max(1) <= _PAPER
         first, last = int(bar.argmin()) + 1, len(bar) - 1 - int(bar[::-1].argmin())  # next to each lies a blurred line
-        if bar[0] and bar[-1] and first < last - 1 and distance[[first, last - 1]].min() > _PAPER:
-            if _shows_writing(pixels[:, :, first:last] if axis == 0 else pixels[:, first:last]):
-                box[axis], box[axis + 2] = first * block, last * block
+        is_pair = bar[0] and bar[-1] and first < last - 1 and distance[[first, last - 1]].min() > _PAPER
+        if is_pair and _shows_writing(lines[:, first:last]):
+            box[axis], box[axis + 2] = first * block, last * block
     return image.crop((box[0], box[1], box[2], box[3])) if box != [0, 0, *image.size] else image
 
 

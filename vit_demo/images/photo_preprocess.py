@@ -58,9 +58,9 @@ def preprocess(
 
     "crop" is timm's evaluation transform to the pixel. By the crop mode "center" the shorter side is resized to
     `image_size / crop_fraction`, by "squash" both sides are, by "border" the longer one; then the central square is
-    cropped, where bars fill what is missing, of the mean colour by "border" and otherwise black. "squash" resizes the whole picture to the square.
-    "keep" resizes the whole picture to a rectangle of whole patches, at most as many as the square has, that comes
-    closest to its aspect ratio and size.
+    cropped. Bars fill what is missing: of the mean colour by "border", otherwise black. "squash" resizes the whole
+    picture to the square. "keep" resizes the whole picture to a rectangle of whole patches, at most as many as the
+    square has, that comes closest to its aspect ratio and size.
 
     Returns:
         The tensor [1, 3, H, W], float32, and its geometry.
@@ -82,7 +82,9 @@ def preprocess(
     input_size = (image_size, image_size)
     shown: FittedBy = mode
     if mode == "crop":
-        shown = "border" if crop_fraction > 1 or crop_mode == "border" else "squash" if crop_mode == "squash" else "crop"
+        shown = (
+            "border" if crop_fraction > 1 or crop_mode == "border" else "squash" if crop_mode == "squash" else "crop"
+        )
         fill = [round(255 * value) for value in mean]
         fitted, box = _crop(image, image_size, math.floor(image_size / crop_fraction), crop_mode, resampling, fill)
     elif mode == "squash":

@@ -239,27 +239,32 @@ def _processed(kind: str, values: dict[str, Any], size: int) -> Preprocessing:
     for key in fields.values.keys() & accepted - PROCESSOR_FIELDS.keys():
         if fields.values[key]:
             raise PresetError(f"this model is not supported, because its {fields.file} sets {quote(key)}.")
-    arguments = {key: fields.get(key, PROCESSOR_FIELDS[key]) for key in fields.values.keys() & PROCESSOR_FIELDS.keys()}
+    # A null is handed on: it is not the default of the class.
+    arguments = {
+        key: fields.get(key, kind, None) for key, kind in PROCESSOR_FIELDS.items() if key in accepted & values.keys()
+    }
     given = [arguments.get(key) for key in ("size", "crop_size")]
-    largest = max((side for one in given for side in (one.values() if isinstance(one, dict) else [one or 0])), default=0)
+    largest = max(
+        (side for one in given for side in (one.values() if isinstance(one, dict) else [one or 0])), default=0
+    )
     if largest * LEAST_CROP > max(size, 518):  # DINOv2's, which takes any size
         raise PresetError(f"this model is not supported, because its photos get {largest} pixels for one of {size}.")
     try:
-        processor = made(**{key: value for key, value in arguments.items() if key in accepted})
+        processor = made(**arguments)
     except Exception as error:  # whatever a library raises for the arguments of a stranger
         raise _unusable(error) from error
     if not processor.do_resize:
         raise PresetError("this model is not supported, because its photos are not resized.")
-    scale = 255 * processor.rescale_factor if processor.do_rescale else 255.0
-    scale = 1.0 if abs(scale - 1) < 1e-9 else scale  # of pixels in [0, 1]
-    mean, std = (processor.image_mean, processor.image_std) if processor.do_normalize else ((0.0,) * 3, (1.0,) * 3)
-    usual = Preprocessing(
-        mean=tuple(value / scale for value in mean),
-        std=tuple(value / scale for value in std),
-        interpolation=INTERPOLATIONS[processor.resample],
-    )
 
     def candidates(side: int) -> Iterator[Preprocessing]:
+        scale = 255 * processor.rescale_factor if processor.do_rescale else 255.0
+        scale = 1.0 if abs(scale - 1) < 1e-9 else scale  # of pixels in [0, 1]
+        mean, std = (processor.image_mean, processor.image_std) if processor.do_normalize else ((0.0,) * 3, (1.0,) * 3)
+        usual = Preprocessing(
+            mean=tuple(value / scale for value in mean),
+            std=tuple(value / scale for value in std),
+            interpolation="bilinear" if processor.resample is None else INTERPOLATIONS[processor.resample],
+        )
         resized = processor.size.shortest_edge or processor.size.height or side
         mode: CropMode = "floor" if processor.size.shortest_edge else "squash"
         share = side / resized

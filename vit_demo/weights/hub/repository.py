@@ -40,9 +40,7 @@ PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
 """In the first, newer files of transformers nest what the second holds, which counts where both do."""
 
 ADAPTER_FILE = "adapter_config.json"
-ADAPTER_ALONE = (
-    "{0} holds a PEFT adapter alone: merge it into its network by merge_and_unload() and save that by save_pretrained()."
-)
+ADAPTER_ALONE = "{0} holds a PEFT adapter alone: merge it into its network by merge_and_unload(), and save that."
 
 MOST_REPOSITORIES = 64
 
