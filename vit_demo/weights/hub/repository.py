@@ -4,7 +4,6 @@ Two formats are read: timm's ``config.json`` with an architecture and its ``pret
 ``config.json`` with a ``preprocessor_config.json`` or a ``processor_config.json`` beside it.
 """
 
-from collections import Counter
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +26,7 @@ from vit_demo.weights.hub.network import bounded_outline, build_network, load_te
 from vit_demo.weights.hub.preprocessing import PREPARED, parse_preprocessing
 from vit_demo.weights.hub.untrusted_text import sanitize
 from vit_demo.weights.hub_presets import offered_patch_sizes
-from vit_demo.weights.imagenet import IMAGENET_LABELS
+from vit_demo.weights.imagenet import IMAGENET_ASSUMED, IMAGENET_LABELS
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_tensors, to_finite_float32
 from vit_demo.weights.trained import folder_preset
@@ -140,7 +139,9 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
         shape, has_mask, count = bounded_outline(config, found.image_size, name, words=words)
         if shape.in_channels != 3:
             raise PresetError(f"its input has {shape.in_channels} channels: choose a model for RGB photos.")
-        labels = found.labels or (IMAGENET_LABELS if shape.num_classes == len(IMAGENET_LABELS) else ())
+        takes_imagenet = shape.num_classes == len(IMAGENET_LABELS) and not found.labels
+        labels, note = (IMAGENET_LABELS, IMAGENET_ASSUMED) if takes_imagenet else (found.labels, "")
+        note = joined(found.note, note)
         scores = scores_for(found.problem_type, shape.num_classes)
         if words:
             labels, scores = DEFAULT_WORDS, "softmax" if config["model_type"] == "clip" else "sigmoid"
@@ -151,7 +152,7 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
             title=sanitize(repo.rstrip("/").rsplit("/", 1)[-1], limits.MAX_LABEL_LENGTH),
             task="photos",
             config=shape,
-            labels=_unique_labels(labels, shape.num_classes),
+            labels=_shown(labels, shape.num_classes),
             patch_sizes=(shape.patch_size,),
             default_patch_size=shape.patch_size,
             flexible=False,
@@ -159,14 +160,14 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
             **{name: getattr(found, name) for name in PREPARED},
             scores=scores,
             takes_words=words,
-            assumed=found.note,
+            assumed=note,
             repo=repo,
             revision=revision,
             library="timm" if "architecture" in config else "transformers",
             has_mask=has_mask,
             parameters=count,
             trusted=trusted,
-            note=joined(sentence("Trained at {0} px; other patch sizes are resampled.", shape.patch_size), found.note),
+            note=joined(sentence("Trained at {0} px; other patch sizes are resampled.", shape.patch_size), note),
         )
         if not trusted:
             limits.check_for_visitors(preset.config, count, has_mask=has_mask)
@@ -283,15 +284,7 @@ def is_on_machine(preset: Preset) -> bool:
     return all(is_cached(preset.repo, file, preset.revision, trusted=preset.trusted) for file in files)
 
 
-def _unique_labels(labels: tuple[str, ...], num_classes: int) -> tuple[str, ...]:
-    """A sanitized, unique name for each output, because requests name a class by its label."""
+def _shown(labels: tuple[str, ...], num_classes: int) -> tuple[str, ...]:
+    """A sanitized name for each output."""
     labels = labels if len(labels) == num_classes else ("",) * num_classes
-    named = [sanitize(label, limits.MAX_LABEL_LENGTH) or f"class {i}" for i, label in enumerate(labels)]
-    counts, taken = Counter(named), set(named)
-    for i, label in enumerate(named):
-        if counts[label] > 1:
-            while label in taken:
-                label = f"{label} ({i})"
-            taken.add(label)
-            named[i] = label
-    return tuple(named)
+    return tuple(sanitize(label, limits.MAX_LABEL_LENGTH) or f"class {i}" for i, label in enumerate(labels))
