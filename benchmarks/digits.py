@@ -24,7 +24,7 @@ BEFORE = {
     "MNIST, margin 0": 98.81, "MNIST, margin 0, dark ink": 98.82,
     **{f"MNIST, margin {margin}{ink}": 99.47 for margin in (1, 2, 3) for ink in ("", ", dark ink")},
 }  # fmt: skip
-"""Per cent that was right on 2026-11-28, when a stroke from edge to edge could be taken for a bar, a line or a frame."""
+"""Per cent that was right on 2026-11-28, when a stroke from edge to edge could be taken for a bar or a line."""
 
 Set = tuple[str, list[NDArray[np.uint8]], NDArray[np.int64]]
 

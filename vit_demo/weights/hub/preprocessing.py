@@ -36,11 +36,6 @@ NEAREST = "With its filter, nearest, a few pixels may differ from its library's,
 LEAST_CROP = 0.25
 """The smallest crop fraction."""
 MEAN, STD = list_of(number(-1e3, 1e3), 3), list_of(number(1e-3, 1e3), 3)
-SIZE = whole(1, limits.MAX_IMAGE_SIZE)
-SIZES = ValueKind(
-    f"{SIZE.wanted}, or an object of such numbers",
-    lambda value: SIZE.accepts(value) or (isinstance(value, dict) and all(map(SIZE.accepts, value.values()))),
-)
 TIMM_FIELDS = {
     "mean": MEAN,
     "std": STD,
@@ -49,30 +44,23 @@ TIMM_FIELDS = {
     "interpolation": choice(*INTERPOLATIONS),
 }
 PROCESSOR_FIELDS = {
-    "size": SIZES,
-    "crop_size": SIZES,
     "resample": choice(*range(len(INTERPOLATIONS))),
     "rescale_factor": number(1e-6, 1e6),
     "image_mean": MEAN,
     "image_std": STD,
     "crop_pct": number(LEAST_CROP, 1),
-    **dict.fromkeys(("do_resize", "do_center_crop", "do_rescale", "do_normalize", "default_to_square"), BOOLEAN),
+    "do_pad": ValueKind("false", lambda value: value is False),
+    **dict.fromkeys(
+        ("do_resize", "do_center_crop", "do_rescale", "do_normalize", "default_to_square", "do_flip_channel_order"),
+        BOOLEAN,
+    ),
 }
-"""What a processor may be told. Any other argument of its class that could change a picture is refused."""
-PROCESSOR_NO_EFFECT = {
-    "do_convert_rgb", "do_reduce_labels", "data_format", "input_data_format", "device", "return_tensors",
-    "disable_grouping", "image_seq_length", "pad_size",
-}  # fmt: skip
+"""What a processor may be told beside its sizes."""
 PROCESSORS = {
-    **dict.fromkeys(("vit", "vit_msn"), "ViT"),
-    **dict.fromkeys(("dinov2", "dinov2_with_registers"), "Bit"),
-    **dict.fromkeys(("clip", "clip_vision_model"), "CLIP"),
-    **dict.fromkeys(("siglip", "siglip_vision_model"), "Siglip"),
-    "beit": "Beit",
-    "deit": "DeiT",
-    "dinov3_vit": "DINOv3ViT",
-}
-"""The processor of each ``model_type`` of transformers where the repository names none."""
+    "vit": "ViT", "beit": "Beit", "deit": "DeiT", "clip": "CLIP", "siglip": "Siglip", "dinov2": "Bit",
+    "dinov3": "DINOv3ViT",
+}  # fmt: skip
+"""transformers' processor by the first word of a ``model_type``, where the repository names none."""
 OTHER_PROCESSORS = ("Blip", "ConvNext", "MobileViT")
 UNKNOWN = "This network does not say how its photos are prepared"
 
@@ -127,7 +115,10 @@ def preprocessing_of(module: nn.Module) -> Preprocessing:
         try:
             if isinstance(known, dict) and "input_size" in known:
                 fixed = getattr(getattr(part, "patch_embed", None), "img_size", None)
-                return _timm(_plain({"pretrained_cfg": known, "model_args": {"img_size": fixed} if fixed else {}}))
+                arguments = {"img_size": fixed} if fixed else {}
+                return parse_preprocessing(
+                    _plain({"architecture": "", "pretrained_cfg": known, "model_args": arguments})
+                )
             if hasattr(config, "model_type") and hasattr(config, "to_dict"):
                 return _of_config(module, _plain(config.to_dict()))
         except PresetError as error:
@@ -141,11 +132,11 @@ def _of_config(module: nn.Module, config: dict[str, Any]) -> Preprocessing:
     """What a config of transformers says, whether or not its names can be used."""
     if config["model_type"] == "timm_wrapper":
         inner = next(vars(one)["pretrained_cfg"] for one in module.modules() if "pretrained_cfg" in vars(one))
-        return _timm({"label_names": None, **config, "pretrained_cfg": _plain(config.get("pretrained_cfg") or inner)})
+        return parse_preprocessing({**config, "pretrained_cfg": _plain(config.get("pretrained_cfg") or inner)})
     try:
-        return _transformers(config, None)
+        return parse_preprocessing(config)
     except PresetError:
-        return _transformers({**config, "id2label": None}, None)
+        return parse_preprocessing({**config, "id2label": None})
 
 
 def _plain(values: dict[str, Any]) -> Any:
@@ -172,9 +163,16 @@ def _torchvision(module: Any) -> Preprocessing:
     return replace(found, crop_fraction=kept, interpolation="bilinear")
 
 
-def parse_preprocessing(config: dict[str, Any], processor: dict[str, Any] | None) -> Preprocessing:
+def parse_preprocessing(config: dict[str, Any], processor: dict[str, Any] | None = None) -> Preprocessing:
     """Parses ``config.json`` and, for transformers, what the file of its processor says, if there is one."""
-    return _timm(config) if "architecture" in config else _transformers(config, processor)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return _timm(config) if "architecture" in config else _transformers(config, processor)
+    except PresetError:
+        raise
+    except Exception as error:  # whatever a library raises for the arguments of a stranger
+        reason = sanitize(str(error).strip().partition("\n")[0], limits.MAX_QUOTE_LENGTH)
+        raise PresetError(f"this model is not supported, because its processor cannot be used ({reason}).") from error
 
 
 def _timm(config: dict[str, Any]) -> Preprocessing:
@@ -231,28 +229,20 @@ def _processed(kind: str, values: dict[str, Any], size: int) -> Preprocessing:
 
     fields = Fields(values, "preprocessor_config.json", nullable=True)
     named = fields.get("image_processor_type", TEXT, fields.get("feature_extractor_type", TEXT, ""))
-    name = re.sub(r"(ImageProcessor|FeatureExtractor)(Fast|Pil)?\Z", "", named) or PROCESSORS.get(kind, "ViT")
+    default = PROCESSORS.get(kind.partition("_")[0], "ViT")
+    name = re.sub(r"(ImageProcessor|FeatureExtractor)(Fast|Pil)?\Z", "", named) or default
     if name not in (*PROCESSORS.values(), *OTHER_PROCESSORS):
         raise PresetError(f"this model is not supported, because {quote(named)} prepares its photos.")
     made: Any = getattr(transformers, f"{name}ImageProcessor")
-    accepted = set(made.valid_kwargs.__annotations__) - PROCESSOR_NO_EFFECT
-    for key in fields.values.keys() & accepted - PROCESSOR_FIELDS.keys():
-        if fields.values[key]:
-            raise PresetError(f"this model is not supported, because its {fields.file} sets {quote(key)}.")
-    # A null is handed on: it is not the default of the class.
-    arguments = {
-        key: fields.get(key, kind, None) for key, kind in PROCESSOR_FIELDS.items() if key in accepted & values.keys()
-    }
-    given = [arguments.get(key) for key in ("size", "crop_size")]
-    largest = max(
-        (side for one in given for side in (one.values() if isinstance(one, dict) else [one or 0])), default=0
+    side = whole(1, int(max(size, 518) / LEAST_CROP))  # 518 is DINOv2's, which takes any size
+    sides = ValueKind(
+        f"{side.wanted}, or an object of such numbers",
+        lambda value: side.accepts(value) or (isinstance(value, dict) and all(map(side.accepts, value.values()))),
     )
-    if largest * LEAST_CROP > max(size, 518):  # DINOv2's, which takes any size
-        raise PresetError(f"this model is not supported, because its photos get {largest} pixels for one of {size}.")
-    try:
-        processor = made(**arguments)
-    except Exception as error:  # whatever a library raises for the arguments of a stranger
-        raise _unusable(error) from error
+    kinds = {key: kind for key, kind in PROCESSOR_FIELDS.items() if key in made.valid_kwargs.__annotations__}
+    kinds |= {"size": sides, "crop_size": sides}
+    # A null is handed on: it is not the default of the class.
+    processor = made(**{key: fields.get(key, kind, None) for key, kind in kinds.items() if key in values})
     if not processor.do_resize:
         raise PresetError("this model is not supported, because its photos are not resized.")
 
@@ -286,13 +276,8 @@ def _proved(
 
     ``PresetError`` says what differs if none does.
     """
-    noise = np.random.default_rng(0).integers(0, 256, (301, 226, 3), np.uint8)
-    probe = Image.fromarray(noise)
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            expected = theirs(probe)
-    except Exception as error:
-        raise _unusable(error) from error
+    probe = Image.fromarray(np.random.default_rng(0).integers(0, 256, (301, 226, 3), np.uint8))
+    expected = theirs(probe)
     height, width = expected.shape[1:]
     if height != width:
         raise PresetError(f"this model is not supported, because its photos become {width} x {height}, not a square.")
@@ -301,21 +286,17 @@ def _proved(
         options = {name: getattr(known, name) for name in PREPARED}
         found = preprocess(probe, image_size=width, patch_size=1, **options)[0][0]
         of_255 = 255 * expected.new_tensor(known.std)[:, None, None]
-        if float(((found - expected).abs() * of_255).max()) <= LEVELS:
+        as_it_is, swapped = (float(((one - expected).abs() * of_255).max()) for one in (found, found.flip(0)))
+        if as_it_is <= LEVELS:
             said = sentence(NEAREST, f"{MAX_SIDE:,}") if known.interpolation == "nearest" else ""
             return replace(known, note=joined(known.note, said))
-        off = min(off, float(((found - expected).abs() * of_255).max()))
-        if float(((found.flip(0) - expected).abs() * of_255).max()) <= LEVELS:
+        if swapped <= LEVELS:
             raise PresetError("this model is not supported, because its channels are in the order blue, green, red.")
+        off = min(off, as_it_is)
     raise PresetError(
-        f"this model is not supported, because its processor prepares photos in a way of its own, up to {off:.0f} of "
-        "255 levels away."
+        f"this model is not supported, because its processor prepares photos in a way of its own, {off:.0f} of 255 "
+        "levels from ours."
     )
-
-
-def _unusable(error: Exception) -> PresetError:
-    reason = sanitize(str(error).strip().partition("\n")[0], limits.MAX_QUOTE_LENGTH)
-    return PresetError(f"this model is not supported, because its processor cannot be used ({reason}).")
 
 
 def _square(size: tuple[int, ...]) -> int:

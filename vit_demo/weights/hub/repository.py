@@ -105,13 +105,7 @@ def _known_repository(name: str, progress: DownloadProgress | None, trusted: boo
 def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool) -> Preset:
     repo, _, revision = name.partition("@")
     most = limits.MAX_JSON_BYTES
-    try:
-        config = fetch(repo, CONFIG_FILE, revision or "main", progress, trusted=trusted, max_bytes=most)
-    except MissingFileError:
-        with suppress(MissingFileError):
-            fetch(repo, ADAPTER_FILE, revision or "main", progress, trusted=trusted, max_bytes=most)
-            raise CheckpointError(ADAPTER_ALONE, name) from None
-        raise
+    config = fetch(repo, CONFIG_FILE, revision or "main", progress, trusted=trusted, max_bytes=most)
     commit = config.parent.name  # all files come from one commit, even if the branch moves meanwhile
     with nullcontext() if trusted else visitor_cache.in_use(repo, commit):
         for file in PROCESSOR_FILES:
