@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -116,11 +117,9 @@ def preprocessing_of(module: nn.Module) -> Preprocessing:
             if isinstance(known, dict) and "input_size" in known:
                 fixed = getattr(getattr(part, "patch_embed", None), "img_size", None)
                 arguments = {"img_size": fixed} if fixed else {}
-                return parse_preprocessing(
-                    _plain({"architecture": "", "pretrained_cfg": known, "model_args": arguments})
-                )
+                return _parsed({"architecture": "", "pretrained_cfg": known, "model_args": arguments})
             if hasattr(config, "model_type") and hasattr(config, "to_dict"):
-                return _of_config(module, _plain(config.to_dict()))
+                return _of_config(module, config.to_dict())
         except PresetError as error:
             return _unknown(size if isinstance(size, int) else Preprocessing.image_size, f" ({error})")
         if isinstance(size, int):
@@ -132,16 +131,21 @@ def _of_config(module: nn.Module, config: dict[str, Any]) -> Preprocessing:
     """What a config of transformers says, whether or not its names can be used."""
     if config["model_type"] == "timm_wrapper":
         inner = next(vars(one)["pretrained_cfg"] for one in module.modules() if "pretrained_cfg" in vars(one))
-        return parse_preprocessing({**config, "pretrained_cfg": _plain(config.get("pretrained_cfg") or inner)})
+        return _parsed({**config, "pretrained_cfg": config.get("pretrained_cfg") or inner})
     try:
-        return parse_preprocessing(config)
+        return _parsed(config)
     except PresetError:
-        return parse_preprocessing({**config, "id2label": None})
+        return _parsed({**config, "id2label": None})
 
 
-def _plain(values: dict[str, Any]) -> Any:
-    """As a JSON file has it."""
-    return json.loads(json.dumps(values, default=str))
+def _parsed(values: dict[str, Any]) -> Preprocessing:
+    return _of_json(json.dumps(values, default=str))
+
+
+@lru_cache(maxsize=64)
+def _of_json(config: str) -> Preprocessing:
+    """As a JSON file has it; kept, because networks in memory are asked again and again."""
+    return parse_preprocessing(json.loads(config))
 
 
 def _unknown(size: int, reason: str = "") -> Preprocessing:
