@@ -221,7 +221,8 @@ class Explainer:
                 "dynamic_img_size=True if it is timm's."
             )
         if pixels is not None:
-            preset = replace(preset, assumed=GIVEN if isinstance(image, Tensor) else TRANSFORMED)
+            note = GIVEN if isinstance(image, Tensor) else TRANSFORMED
+            preset = replace(preset, assumed=joined(note, preset.note))
             given = ModelInput.of_tensor(pixels)
         else:
             assert picture is not None
@@ -302,12 +303,13 @@ class _Named:
 def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Labels | None) -> Preset:
     config = network.config
     is_digit = config.in_channels == 1 and config.image_size == 28 and not known.is_known
+    names, note = class_names(known.labels, config.num_classes, labels)
     return Preset(
         name=type(module).__name__,
         title=type(module).__name__,
         task="digits" if is_digit else "photos",
         config=config,
-        labels=class_names(known.labels, config.num_classes, labels),
+        labels=names,
         patch_sizes=(network.patch_size,),
         default_patch_size=network.patch_size,
         flexible=False,
@@ -317,6 +319,7 @@ def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels:
         scores=network.scores,
         takes_words=isinstance(module, WordClassifier),
         template=module.template if isinstance(module, WordClassifier) else AS_TYPED,
-        assumed="" if is_digit else known.note,
+        assumed="" if is_digit else joined(known.note, note),
+        note=note,
         revision=str(next(_numbers)),  # its weights may change, so no result of another time is its own
     )

@@ -28,6 +28,7 @@ from vit_demo.trace.traced_vit import TracedViT
 
 MAX_PREFIX = 17
 """Tokens before the patches: a class token and sixteen registers, more than any published network has."""
+OFFLOADED = "Weights of this network are not in memory (on the meta device): load all of it, without offloading."
 COMPILED = "This network is compiled: pass the one that torch.compile was given."
 
 _found: WeakKeyDictionary[nn.Module, dict[Hashable, tuple[ViTConfig, Structure]]] = WeakKeyDictionary()
@@ -59,6 +60,8 @@ def adapt(
     """
     if isinstance(module, ViT):
         return TracedViT.of(module)
+    if any(parameter.is_meta for parameter in module.parameters()):
+        raise PresetError(OFFLOADED)
     size = (image_size, image_size) if isinstance(image_size, int) else image_size
     parts: list[Any] = [(name, id(one), type(one)) for name, one in module.named_modules()]
     parts += [(p.shape, p.dtype, p.data_ptr(), p.is_inference() or p._version) for p in module.parameters()]
