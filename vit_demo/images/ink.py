@@ -143,7 +143,7 @@ def _without_bars(image: Image.Image) -> Image.Image:
         bar = distance.max(1) <= _PAPER
         first, last = int(bar.argmin()) + 1, len(bar) - 1 - int(bar[::-1].argmin())  # next to each lies a blurred line
         is_pair = bar[0] and bar[-1] and first < last - 1 and distance[[first, last - 1]].min() > _PAPER
-        if is_pair and _shows_writing(lines[:, first:last]):
+        if is_pair and _shows_writing(pixels[:, first:last] if axis else pixels[:, :, first:last]):
             box[axis], box[axis + 2] = first * block, last * block
     return image.crop((box[0], box[1], box[2], box[3])) if box != [0, 0, *image.size] else image
 
