@@ -23,7 +23,7 @@ from vit_demo.inference import maps, words
 from vit_demo.inference.cache import MODEL_BYTES, ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import RunOnModel, forward_batch, retry_with_less_memory, run_in_memory, run_on
-from vit_demo.inference.found import CHANGED, OVERLAPS, UNCLEAR, unnormalised
+from vit_demo.inference.found import CHANGED, ONLY_IN_MEMORY, UNCLEAR, unnormalised, with_notes
 from vit_demo.inference.inputs import (
     Fit,
     ModelInput,
@@ -38,7 +38,6 @@ from vit_demo.inference.inputs import (
 from vit_demo.inference.labels import Labels, class_names
 from vit_demo.model import ViT
 from vit_demo.scores import SCORES, Scores, scores_for
-from vit_demo.sentences import joined
 from vit_demo.trace import Output, TracedViT, adapt
 from vit_demo.weights import Preset, find_preset
 from vit_demo.weights.checkpoints import load_model
@@ -111,8 +110,7 @@ class Explainer:
             self._known = preprocessing_of(self._module)
             return
         if transform is not None or output is not None:
-            given = "transform=" if output is None else "output="
-            raise InputError(f"{given} is for networks in memory: pass one as the model.")
+            raise InputError(ONLY_IN_MEMORY.format("transform=" if output is None else "output="))
         name = path_or_name(model)
         preset = _presets.get(name) or find_preset(name)
         if preset.source == "hub":  # its configuration is read once
@@ -226,22 +224,19 @@ class Explainer:
             given = ModelInput.of_tensor(pixels)
         else:
             assert picture is not None
-            if (scale := network.structure.scale) is None:
+            if network.structure.scale is None:
                 raise InputError(CHANGED)
             if preset.task == "photos" and channels != 3:
                 raise InputError(f"This network takes {channels} channels: pass its input as a tensor, or transform=.")
             given = ModelInput.of(picture, preset, network.patch_size, self._fit)
-            if scale:
-                given, preset = unnormalised(given, preset, scale, self._known.is_known)
+            given, preset = unnormalised(given, preset, network.structure.scale, self._known.is_known)
             if preset.assumed and not self._known.is_known:
                 warnings.warn(preset.assumed, stacklevel=4)
-        if network.structure.overlaps:
-            preset = replace(preset, assumed=joined(preset.assumed, OVERLAPS))
-        if network.structure.already == "unclear" and self._scores == "auto" and preset.labels:
-            preset = replace(preset, assumed=joined(preset.assumed, UNCLEAR))
+        is_unclear = network.structure.already == "unclear" and self._scores == "auto" and bool(preset.labels)
+        if is_unclear:
             warnings.warn(UNCLEAR, stacklevel=4)
-        run = partial(run_in_memory, network)
-        return replace(given, source=source), preset, network.patch_size, self._fit, run
+        preset = replace(preset, assumed=with_notes(preset.assumed, network.structure.overlaps, is_unclear))
+        return replace(given, source=source), preset, network.patch_size, self._fit, partial(run_in_memory, network)
 
     def _network(self, size: tuple[int, int], channels: int) -> tuple[Preset, TracedViT]:
         """The network for inputs of a size, and what is known of it."""
