@@ -37,6 +37,7 @@ def features(page: Page, address: str) -> Page:
     open_features(page, address)
     page.mouse.move(*point_at(page, 3, 3))  # the trace of the attention comes with the pointer, here, too
     page.wait_for_function(f"{STAGE}.current().traces.has(5)")
+    page.mouse.move(5, 5)
     return page
 
 
