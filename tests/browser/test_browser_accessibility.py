@@ -26,7 +26,7 @@ SECTIONS = {
     "features": ".drawer.tokens",
     "steps": ".steps .figure > *",
     "compare": ".compare dl dd",
-    "build": ".build pre",
+    "build": ".train:visible",
 }
 
 FIND = """async (own) => {

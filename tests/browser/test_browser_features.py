@@ -13,7 +13,7 @@ import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import close_settings, method_button, middle_of, open_page, settings
+from .choosing import STAGE, close_settings, method_button, middle_of, open_page, settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -34,7 +34,11 @@ def open_features(page: Page, address: str) -> Page:
 
 @pytest.fixture
 def features(page: Page, address: str) -> Page:
-    return open_features(page, address)
+    open_features(page, address)
+    page.mouse.move(*point_at(page, 3, 3))  # the trace of the attention comes with the pointer, here, too
+    page.wait_for_function(f"{STAGE}.current().traces.has(5)")
+    page.mouse.move(5, 5)
+    return page
 
 
 def reading(page: Page) -> str:

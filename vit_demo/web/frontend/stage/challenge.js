@@ -53,7 +53,14 @@ export function createChallenge(element, { request, onDrop, redraw }) {
     find(".challenge").classList.toggle("offers", count >= MANY && result.predictions[0]?.index === first?.index);
   }
 
-  return { update };
+  /** Nothing can be rubbed out without a picture. */
+  function clear() {
+    current = null;
+    setText(words, "");
+    undo.hidden = fewest.hidden = true;
+  }
+
+  return { update, clear };
 }
 
 function labelOf(task) {

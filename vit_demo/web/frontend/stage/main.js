@@ -251,7 +251,7 @@ function showEmpty(stage, message) {
   parts.replies.release("map");
   setText(find(".message"), message || english("Draw a digit or choose a photo."));
   setProgress(find(".view .progress"), false);
-  find(".undo").hidden = true;
+  parts.challenge.clear();
   host.classList.add("waiting");
   parts.caption.clear();
   for (const each of parts.views) each.show?.(null);
