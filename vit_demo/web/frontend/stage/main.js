@@ -140,7 +140,7 @@ function createParts(stage, request, viewModules, data) {
       modes: views.flatMap(({ modes = [] }) => modes),
       request,
     }),
-    caption: createCaption(host),
+    caption: createCaption(host, methods),
     challenge: createChallenge(host, {
       request,
       onDrop(patches) {
@@ -179,7 +179,8 @@ function followSection(stage) {
     const next = choicesOf(stage).section;
     if (next === section || !stage.result) return;
     section = next;
-    if (section === "features") stage.parts.drawer.open(true);
+    if (section === "features" && !pageState.get().view.lesson) stage.parts.drawer.open(true);
+    if (!EXPLORE.includes(section)) scrollTo(0, 0);
     if (section === "steps") host.querySelector(".steps")?.scrollIntoView({ block: "start" });
   }
 
