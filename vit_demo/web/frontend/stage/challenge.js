@@ -97,16 +97,13 @@ function wordsOf({ predictions, dropped }, whole, count, found, isLooking) {
   if (needed?.patches && shows("needed")) {
     const fewest = { ...values, name: translateName(needed.prediction ?? first.name) };
     return needed.is_minimal
-      ? translate(
-          "1 is enough, the fewest found: now it says *{name}*.|{count} are enough, the fewest found: now it says *{name}*.",
-          fewest,
-        )
-      : translate("1 is enough: now it says *{name}*.|{count} are enough, fewer may do: now it says *{name}*.", fewest);
+      ? translate("The fewest found, 1: now it says *{name}*.|The fewest found, {count}: now it says *{name}*.", fewest)
+      : translate("Found 1: now it says *{name}*.|Found {count}, fewer may do: now it says *{name}*.", fewest);
   }
   if (enough?.patches && shows("enough")) {
     const kept = { count: enough.patches.length, name: before.label };
     return translate(
-      "1 square is enough for *{name}*.|{count} squares are enough for *{name}*, the fewest found.",
+      "1 square is enough for *{name}*.|The fewest found: {count} squares are enough for *{name}*.",
       kept,
     );
   }
