@@ -40,9 +40,8 @@ export function createCaption(element, methods) {
     const { preset } = result.source;
     const place = isMeasured(drawing) ? placeAmong(method, preset) : null;
     const all = Object.values(methods).filter((each) => placeAmong(each, preset)).length;
-    setText(find(".rank"), place ? translate("place {place} of {all} ↗", { place, all }) : "");
-    find(".rank").href = `./faithfulness#${choices.method}`;
-    find(".rank").title = english("Its place among the maps that were tested with this network, on 20 pictures.");
+    const more = place ? translate("place {place} of {all} · other maps", { place, all }) : english("Other maps");
+    setText(find(".rank"), more);
     const about = choices.hovered === null && reading ? `${words.subject}. ${reading}` : words.subject;
     const label = translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
       subject: about.replaceAll("*", ""),

@@ -40,7 +40,7 @@ export function createChallenge(element, { request, onDrop, redraw }) {
 
   undo.addEventListener("click", () => onDrop(null));
   fewest.addEventListener("click", () => search("needed"));
-  enough.addEventListener("click", () => search("enough"));
+  enough?.addEventListener("click", () => search("enough"));
 
   function update({ result, whole: next, choices }) {
     const [first] = next.predictions;
@@ -49,11 +49,15 @@ export function createChallenge(element, { request, onDrop, redraw }) {
     const count = result.dropped.length - next.dropped.length;
     undo.hidden = !choices.dropped?.length;
     fewest.hidden = first?.scores !== "softmax" || next.predictions.length < 2;
-    enough.disabled = !whole;
     setText(fewest, labelOf(task, english("Show me the fewest")));
-    setText(enough, labelOf(task, english("Find them")));
     const found = { needed: foundOf("needed"), enough: foundOf("enough") };
-    setText(words, task?.error || wordsOf(result, next, count, found, !choices.dropping));
+    const news = task?.error || wordsOf(result, next, count, found, !choices.dropping);
+    setText(words, news);
+    if (enough) {
+      enough.disabled = !whole;
+      setText(enough, labelOf(task, english("Keep the fewest that are enough")));
+      setText(find(".little"), wanted === "enough" && (task?.error || found.enough) ? news : "");
+    }
     const isSame = Boolean(first) && result.predictions[0].index === first.index;
     find(".challenge").classList.toggle("won", count > 0 && Boolean(first) && !isSame);
     find(".challenge").classList.toggle("offers", count >= MANY && isSame);

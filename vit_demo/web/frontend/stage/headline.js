@@ -1,8 +1,8 @@
 // @ts-check
 // The headline: the story of this very picture in one line.
 
-import { setText } from "../shared/dom.js";
-import { english, translate } from "../shared/language.js";
+import { isNew, makeButton, setText } from "../shared/dom.js";
+import { currentLanguage, english, translate } from "../shared/language.js";
 import { probabilityOf } from "./format.js";
 
 const INVITATION = english("Draw a digit or choose a photo, and see how the network reads it.");
@@ -50,3 +50,15 @@ function storyOf(result, whole) {
 /** Whether the server's note says that the prediction is uncertain. */
 const isUnsure = ({ note, source, predictions: [{ scores }] }) =>
   Boolean(note) && scores === "softmax" && !source.words;
+
+/** Says in a chapter that squares of its picture are rubbed out, with the way to bring them back by `restore()`. */
+export function showWithout(host, { dropped }, restore) {
+  if (!isNew(host, [dropped.length, currentLanguage()])) return;
+  const count = dropped.length;
+  const words = translate(
+    "This is about the picture without 1 square.|This is about the picture without {count} squares.",
+    { count },
+  );
+  const undo = makeButton(restore, { className: "link" }, english("Undo all"));
+  host.replaceChildren(...(count ? [words, " ", undo] : []));
+}

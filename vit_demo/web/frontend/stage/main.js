@@ -112,6 +112,11 @@ function createParts(stage, request, viewModules, data) {
     show: (result) => showResult(stage, result),
     onChange,
   });
+  /** Rubs patches out, or brings all back for null. */
+  function drop(patches) {
+    onChange({ pinned: null, ...keptClass(stage), dropped: patches });
+    if (!patches) dropping.restoreAll();
+  }
   const context = {
     ...data,
     request,
@@ -120,6 +125,7 @@ function createParts(stage, request, viewModules, data) {
     pickClass: (index) => pickClass(stage, index),
     pickBlock: (block, head) => pickBlock(stage, block, head),
     redraw: () => redraw(stage),
+    restore: () => drop(null),
     curves: createCurves(request), // what one card has measured is not measured again
   };
   const views = createViews(host, viewModules, context);
@@ -143,10 +149,7 @@ function createParts(stage, request, viewModules, data) {
     caption: createCaption(host, methods),
     challenge: createChallenge(host, {
       request,
-      onDrop(patches) {
-        onChange({ pinned: null, ...keptClass(stage), dropped: patches });
-        if (!patches) dropping.restoreAll();
-      },
+      onDrop: drop,
       redraw: () => redraw(stage),
     }),
     views,
