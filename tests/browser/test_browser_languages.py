@@ -70,7 +70,11 @@ def open_page(browser: Browser, address: str, language: str, catalogue: dict | N
 
 def open_section(page: Page, section: str) -> None:
     page.evaluate("section => { location.hash = `section=${section}` }", section)
-    waits = {"features": ".subject:text('block')", "steps": ".steps .figure > *", "compare": ".compare dl dd"}
+    waits = {
+        "features": ".stage:has(.drawer.tokens) .sentence:not(:empty)",
+        "steps": ".steps .figure > *",
+        "compare": ".compare dl dd",
+    }
     if section in waits:
         page.locator(waits[section]).first.wait_for(state="attached")
 
