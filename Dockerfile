@@ -1,14 +1,19 @@
 # The page with its bundled models, run by a user without privileges; works on a read-only root file system.
-#   docker build -t vit_demo .                                       for a CPU
-#   docker build -t vit_demo --build-arg TORCH_BACKEND=cu132 .       for an NVIDIA GPU; see `uv pip install --help`
+#   docker build -t vit_demo .                                    for CPUs and NVIDIA GPUs, every package by its hash
+#   docker build -t vit_demo --build-arg TORCH_BACKEND=cpu .      smaller, PyTorch for CPUs by its version only
 FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
 
-ARG TORCH_BACKEND=cpu
+# A backend of `uv pip install --torch-backend`, from PyTorch's own index; none for PyTorch as PyPI has it.
+ARG TORCH_BACKEND=
 
 WORKDIR /app
-COPY requirements.lock ./
+COPY requirements.lock requirements-torch.lock ./
 RUN pip install --no-cache-dir --no-deps --require-hashes -r requirements.lock \
-    && uv pip install --system --no-cache --torch-backend "${TORCH_BACKEND}" torch==2.15.0 torchvision==0.29.2
+    && if [ -z "${TORCH_BACKEND}" ]; then \
+        pip install --no-cache-dir --no-deps --require-hashes -r requirements-torch.lock; \
+    else \
+        uv pip install --system --no-cache --torch-backend "${TORCH_BACKEND}" torch==2.15.0 torchvision==0.29.2; \
+    fi
 
 COPY app.py ./
 COPY checkpoints ./checkpoints

@@ -30,7 +30,7 @@ from vit_demo.methods import attention_matrix
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.targets import pooling_weights
 from vit_demo.trace import Trace, TracedViT, adapt
-from vit_demo.trace.structure import logits_of
+from vit_demo.trace.outputs import logits_of
 from vit_demo.weights import find_preset
 from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.preprocessing import preprocessing_of

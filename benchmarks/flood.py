@@ -25,6 +25,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import gradio
 import httpx
 import numpy as np
 from PIL import Image
@@ -32,8 +33,10 @@ from PIL import Image
 from benchmarks.load import Record, Visitor, drawings, loaded_server
 from benchmarks.server import Server
 from vit_demo.images.reading import MAX_DRAWING_SIDE
+from vit_demo.web.guard.headers import LARGE_ASSET
 from vit_demo.web.requests.payload import data_url
 
+ASSETS = Path(gradio.__file__).parent / "templates" / "frontend" / "assets"
 VISITOR = {"X-Forwarded-For": "198.51.100.1"}
 HEAD = """\
 | flood | requests per s | refused | drawing ms: alone | flooded | times | slow map ms: alone | flooded | times | lost |
@@ -88,14 +91,19 @@ async def request(data: Callable[[int], Any], client: httpx.AsyncClient, n: int)
     return await client.post("/gradio_api/vit_demo/request", json=data(n))
 
 
-async def send_raw(text: Callable[[int], bytes], seconds: float, client: httpx.AsyncClient, n: int) -> httpx.Response:
-    """Sends bytes over a connection of its own, and reads until it ends or for some seconds."""
+async def send_raw(
+    text: Callable[[int], bytes], seconds: float, client: httpx.AsyncClient, n: int, reads: bool = True
+) -> httpx.Response:
+    """Sends bytes over a connection of its own, and reads until it ends, or nothing, for some seconds."""
     reader, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
     reply = b""
     try:
         writer.write(text(n).replace(b"FLOODER", flooder(n, client.headers["addresses"]).encode()))
         async with asyncio.timeout(seconds):
             await writer.drain()
+            if not reads:
+                writer.transport.pause_reading()
+                await asyncio.sleep(seconds)
             while piece := await reader.read(4096):
                 reply += piece
     except (TimeoutError, ConnectionError):
@@ -103,6 +111,12 @@ async def send_raw(text: Callable[[int], bytes], seconds: float, client: httpx.A
     finally:
         writer.close()
     return httpx.Response(int(reply[9:12] or 400))
+
+
+def large_scripts() -> list[str]:
+    """The names of Gradio's largest scripts that the page may load."""
+    files = [file for file in ASSETS.glob("*.js") if not LARGE_ASSET.match(f"/assets/{file.name}")]
+    return [file.name for file in sorted(files, key=lambda file: -file.stat().st_size)[:9]]
 
 
 def flooder(n: int, addresses: str) -> str:
@@ -153,6 +167,15 @@ def ways(digits: Sequence[str]) -> dict[str, tuple[Send, int, float]]:
         url = f"data:image/png;base64,{encode(canvas + b'%08d' % n)}"
         return {"kind": "result", "source": {**large, "drawing": url}}
 
+    def stream(n: int) -> bytes:
+        """Three addresses take all that they may, and 25 what is then left to each: 800 connections."""
+        address = f"203.0.113.{n % 3 if n < 600 else 3 + n % 25}"
+        return f"GET /gradio_api/heartbeat/{n} {start}\r\n".replace("FLOODER", address).encode()
+
+    photo = f"POST /gradio_api/vit_demo/photo {start}Content-Length: 1000000\r\n\r\n".encode() + bytes(60_000)
+    # Nine scripts without compression, of 6 MB in all.
+    scripts = b"".join(f"GET /assets/{name} {start}\r\n".encode() for name in large_scripts())
+
     return {
         "calls that nobody collects": (partial(call, "faithfulness", drawn), 8, 0.05),
         "photos that are slow to decode": (partial(upload, slow_jpeg()), 6, 1.0),
@@ -167,6 +190,9 @@ def ways(digits: Sequence[str]) -> dict[str, tuple[Send, int, float]]:
         "mapped addresses": (partial(post, "/gradio_api/queue/join", session), 64, 0.0),
         "names of tools": (partial(post, "/gradio_api/mcp/", tool), 4, 0.0),
         "drawings of many chunks": (partial(request, many_chunks), 8, 0.02),
+        "idle streams": (partial(send_raw, stream, 15), 800, 0.0),
+        "slow uploads": (partial(send_raw, lambda n: photo, 15), 540, 0.0),
+        "unread downloads": (partial(send_raw, lambda n: scripts, 15, reads=False), 150, 0.0),
     }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from torch import Tensor
 
 import vit_demo
 from vit_demo.accelerator import device_name
+from vit_demo.trace import adapter
 
 CASES = ("attention", "rollout", "relevance", "libra_fullgrad", "attnlrp")
 
@@ -62,6 +63,9 @@ def main() -> None:
     print(f"explore_batch, in plain loops of timm (decode, transform, forward): {batch_time / plain_time:.2f}")
 
     image = transform(Image.open(paths[0]).convert("RGB"))
+    one = image[None].to(device)
+    pass_time, adoption_time = alternate(options.repeats, lambda: network(one), lambda: adopt(network))
+    print(f"finding the structure of a network, once, in plain passes: {adoption_time / pass_time:.1f}")
     result = vit_demo.explore(image, network)
 
     def one_pass() -> None:
@@ -86,6 +90,12 @@ def main() -> None:
         found = list(threads.map(lambda one: vit_demo.explore(one, network).relevance(), x[:8]))
     worst = max(float(abs(a - b).max()) for a, b in zip(expected, found, strict=True))
     print(f"four threads, one module: largest difference of relevance from one thread {worst:.1e}")
+
+
+def adopt(network: torch.nn.Module) -> None:
+    """Finds the structure as of a network that was never seen."""
+    adapter._found.pop(network, None)
+    adapter.adapt(network, 224)
 
 
 def compare_batches(explainer: vit_demo.Explainer, x: Tensor) -> None:

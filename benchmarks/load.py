@@ -18,7 +18,7 @@ import statistics
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
@@ -30,11 +30,24 @@ import httpx
 from PIL import Image, ImageChops
 
 from benchmarks.server import Server, SlowHub
+from vit_demo.training.small import DEFAULT_CONFIG
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.requests.payload import data_url
 
 PHOTO = Path(str(files("gradio") / "media_assets" / "images" / "lion.jpg"))
 PHOTO_SIZES = (10, 12, 15, 20)
+METHODS = ("relevance", "libra_fullgrad", "attnlrp", "grad_cam", "legrad", "integrated_gradients", "occlusion")
+FURTHER: tuple[dict[str, Any], ...] = (
+    *({"kind": "map", "method": method, "label": label} for method in METHODS for label in (1, 2)),
+    {"kind": "attention_maps", "query": 0},
+    {"kind": "tokens", "block": 1},
+    {"kind": "logit_lens"},
+    {"kind": "steps"},
+    {"kind": "input"},
+    {"kind": "random_order", "order": 1},
+    {"kind": "smallest_set", "wanted": "enough"},
+)
+"""What the visitors of the memory test ask for about their picture."""
 KINDS = ("drawing",) * 12 + ("photo",) * 2 + ("slow", "download")
 """What sixteen visitors do; ``ORDER`` mixes them, always in the same way."""
 ORDER = [0, *random.Random(1).sample(range(1, 16), 15)]
@@ -91,7 +104,7 @@ def loaded_server() -> Iterator[Server]:
     threading.Thread(target=hub.serve_forever, daemon=True).start()
     server = Server(f"http://127.0.0.1:{hub.server_port}")
     try:
-        asyncio.run(endurance(server, 60))
+        asyncio.run(endurance(server, 100))
         yield server
     finally:
         server.stop()
@@ -109,8 +122,8 @@ class Visitor:
     def __init__(self, server: Server, client: httpx.AsyncClient, record: Record) -> None:
         self.server, self.client, self.record = server, client, record
 
-    async def draw(self, digit: int, drawing: str) -> None:
-        """Draws a digit, points at the picture, and sometimes changes the patch size."""
+    async def draw(self, digit: int, drawing: str) -> dict[str, Any]:
+        """Draws a digit, points at the picture, and sometimes changes the patch size; returns the stage's payload."""
         size = random.choice((4, 4, 4, 7, 14))
         source = {"drawing": drawing, "preset": "digits-small", "patch_size": size, "fit": "crop"}
         result = await self.timed("drawing", {"kind": "result", "source": source})
@@ -124,6 +137,14 @@ class Visitor:
             other = {**source, "patch_size": 2}
             result = await self.timed("patch size", {"kind": "result", "source": other})
             check(result["grid"] == [14, 14], f"patch size 2, grid {result['grid']}")
+        return result
+
+    async def train(self) -> None:
+        """Trains a network for a few steps."""
+        request: dict[str, Any] = {"begin": {"config": DEFAULT_CONFIG.to_dict(), "steps": 5}}
+        while (found := await self.timed("training", {"kind": "train", **request}))["state"] != "done":
+            check(found["state"] != "ended", "a training ended early")
+            request = {"run": found["run"]}
 
     async def upload(self, width: int) -> str:
         """Uploads the photo, resized to a width; returns its path on the server."""
@@ -210,20 +231,29 @@ async def row(server: Server, visitors: int, seconds: float) -> Record:
     return record
 
 
-async def endurance(server: Server, count: int) -> Record:
-    """Many new visitors, eight at a time, each with a drawing of their own, every tenth with a photo."""
-    record, left, digits = Record(), iter(range(count)), iter(drawings(count))
+async def endurance(server: Server, count: int, seen: Callable[[int], object] = lambda number: None) -> Record:
+    """So many requests of new visitors, eight at a time, each with a drawing of their own, every tenth with a photo.
+
+    Half of them look further, and one of two hundred trains a network. ``seen`` is called with the number of answers.
+    """
+    record = Record()
+    left = itertools.takewhile(lambda _: record.answers < count, itertools.count())
+    digits = itertools.chain.from_iterable(drawings(100) for _ in itertools.count())
 
     async def visit(client: httpx.AsyncClient) -> None:
         for number in left:
+            seen(record.answers)
             visitor = Visitor(server, client, record)
             try:
                 if number % 10:
-                    await visitor.draw(*next(digits))
+                    result = await visitor.draw(*next(digits))
                 else:
-                    await visitor.explain(
-                        await visitor.upload(random.randint(1000, 1400)), PHOTO_SIZES[number // 10 % 4]
-                    )
+                    photo = await visitor.upload(random.randint(700, 2800))
+                    result = await visitor.explain(photo, PHOTO_SIZES[number // 10 % 4])
+                if random.random() < 0.5:
+                    await visitor.timed("further", random.choice(FURTHER) | {"source": result["source"]})
+                if number % 200 == 199:
+                    await visitor.train()
             except Exception as error:
                 record.errors.append(repr(error))
 
@@ -237,17 +267,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Answers a second and waiting times of many visitors.")
     parser.add_argument("--visitors", type=int, nargs="+", default=[1, 8, 32, 64], help="at a time (%(default)s)")
     parser.add_argument("--seconds", type=float, default=30, help="of each number of visitors (%(default)s)")
-    parser.add_argument("--requests", type=int, default=2000, help="visitors of the memory test (%(default)s)")
+    parser.add_argument("--requests", type=int, default=2000, help="of the memory test (%(default)s)")
     options = parser.parse_args()
     with loaded_server() as server:
         print(HEAD)
         records = [asyncio.run(row(server, visitors, options.seconds)) for visitors in options.visitors]
-        records.append(asyncio.run(endurance(server, 600)))  # fills the caches
+        records.append(asyncio.run(endurance(server, 1000)))  # fills the caches
         before = server.megabytes, server.num_files
-        records.append(asyncio.run(endurance(server, options.requests)))
+
+        marks = iter(range(0, options.requests, max(1, options.requests // 20)))
+        shown = next(marks)
+
+        def report(answers: int) -> None:
+            nonlocal shown
+            if answers >= shown:
+                print(f"  {answers:6} answers: {server.megabytes:.0f} MB", flush=True)
+                shown = next(marks, options.requests)
+
+        records.append(asyncio.run(endurance(server, options.requests, report)))
         after = server.megabytes, server.num_files
         growth = f"{before[0]:.0f} -> {after[0]:.0f} MB ({100 * (after[0] / before[0] - 1):+.1f} %)"
-        print(f"\n{options.requests} visitors later: {growth}, files {before[1]} -> {after[1]}")
+        print(f"\n{options.requests} requests later: {growth}, files {before[1]} -> {after[1]}")
     for record in records:
         for message in sorted({*record.errors, *record.wrong})[:5]:
             print(f"  {message}")

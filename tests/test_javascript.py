@@ -51,7 +51,7 @@ def fixture() -> dict[str, Any]:
     halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     floats = np.array([0, -0.5, 1e-38, 3.4e38, np.pi], np.float32)
     maps = {"levels": np.array([0, 1, 65534, 65535], np.uint16), "peaks": np.array([0.25], np.float32)}
-    result = Engine("cpu").explore(example_picture(3), "digits-tiny", 4).drop_patches([(2, 3), (0, 0)])
+    result = Engine("cpu").explore(example_picture(3), "digits-tiny", patch_size=4).drop_patches([(2, 3), (0, 0)])
     request = ResultRequest(Source("a picture", lambda: None), "digits-tiny", 4, "crop")
     sent = payload(result, request)
     sent["trace"] = {"1": block_payload(result, 1)}  # as the page has it once the block was requested
@@ -92,9 +92,9 @@ def fixture() -> dict[str, Any]:
 def tokens_fixture() -> dict[str, Any]:
     """Replies about tokens, of one picture (with dropped patches) and of two, and what Python finds in them."""
     engine = Engine("cpu")
-    three = engine.explore(example_picture(3), "digits-small", 2).drop_patches([(2, 3), (0, 0)])
-    eight = engine.explore(example_picture(8), "digits-small", 2)
-    few = engine.explore(example_picture(8), "digits-small", 7)  # fewer tokens than each has numbers
+    three = engine.explore(example_picture(3), "digits-small", patch_size=2).drop_patches([(2, 3), (0, 0)])
+    eight = engine.explore(example_picture(8), "digits-small", patch_size=2)
+    few = engine.explore(example_picture(8), "digits-small", patch_size=7)  # fewer tokens than each has numbers
     # After block 4 two components of the foreground explain nearly the same share of the variance, so that rounding
     # mixes them; half precision was too coarse there.
     block, query = 3, (4, 7)
@@ -128,7 +128,7 @@ def tokens_fixture() -> dict[str, Any]:
 def steps_fixture(result: Exploration) -> dict[str, Any]:
     """What the guided tour gets of a result, and similarities of its positions."""
     patch = 30
-    model = vit_demo.load("digits-tiny", 4, device="cpu")
+    model = vit_demo.load("digits-tiny", patch_size=4, device="cpu")
     positions = model.pos_embed_for(result.grid)[0, model.num_pos_embed_prefix :].detach().numpy()
     unit = positions / np.linalg.norm(positions, axis=1, keepdims=True)
     return {

@@ -41,7 +41,7 @@ def test_the_page_and_its_endpoints_answer_as_in_one_process(cluster, tmp_path):
         assert b'"device":"CPU' in reply.read()
     example_picture(3).save(tmp_path / "three.png")
     client = Client(cluster.url, verbose=False, headers={"x-session-id": "client"})
-    expected = vit_demo.explore(tmp_path / "three.png", "digits-tiny", 7)
+    expected = vit_demo.explore(tmp_path / "three.png", "digits-tiny", patch_size=7)
     for method in ("attention", "relevance", "occlusion"):
         found = client.predict(handle_file(tmp_path / "three.png"), "digits-tiny", 7, method, api_name="/explain")
         np.testing.assert_allclose(found["map"], expected.heatmap(method), atol=1e-5)

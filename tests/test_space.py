@@ -49,18 +49,18 @@ def test_on_zero_gpu_a_small_network_stays_on_the_cpu_and_costs_no_quota(zero_gp
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)  # as the `spaces` package does
     engine = Engine()
     assert engine.device.type == "cpu"
-    result = engine.explore(SKETCH, "digits-tiny", 4)
+    result = engine.explore(SKETCH, "digits-tiny", patch_size=4)
     assert result.relevance().shape == (7, 7) and result.device.startswith("CPU") and not zero_gpu
 
 
 def test_on_zero_gpu_only_the_pass_itself_runs_on_a_gpu(zero_gpu):
     from vit_demo.service.engine import Engine
 
-    on_gpu = Engine("cpu").explore(SKETCH, "digits-tiny", 4)
+    on_gpu = Engine("cpu").explore(SKETCH, "digits-tiny", patch_size=4)
     assert zero_gpu and zero_gpu[0] <= 60
     plain = Engine("cpu")
     plain._execute_on_zero_gpu = plain._execute
-    expected = plain.explore(SKETCH, "digits-tiny", 4)
+    expected = plain.explore(SKETCH, "digits-tiny", patch_size=4)
     np.testing.assert_array_equal(on_gpu.logits, expected.logits)
     np.testing.assert_array_equal(on_gpu.attention_maps(), expected.attention_maps())
     assert all(torch.equal(a, b) for a, b in zip(on_gpu.trace.q, expected.trace.q, strict=True))
@@ -119,7 +119,7 @@ def test_what_runs_in_the_fork_of_zero_gpu_takes_no_lock(zero_gpu):
     engine._execute_on_zero_gpu = forked
     plain = Engine("cpu")
     plain._execute_on_zero_gpu = plain._execute
-    on_gpu, expected = (one.explore(SKETCH, "digits-tiny", 7) for one in (engine, plain))
+    on_gpu, expected = (one.explore(SKETCH, "digits-tiny", patch_size=7) for one in (engine, plain))
     np.testing.assert_array_equal(on_gpu.logits, expected.logits)
     for compute in (
         lambda ex: ex.relevance("3"),

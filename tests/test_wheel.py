@@ -87,7 +87,7 @@ from vit_demo.web.catalog.method_docs import method_html
 assert Path(vit_demo.__file__).is_relative_to(sys.argv[1]), vit_demo.__file__
 paper = np.full((280, 280), 255, np.uint8)
 paper[40:240, 130:150] = 0
-found = vit_demo.explore(paper, preset="digits-tiny", patch_size=4)
+found = vit_demo.explore(paper, "digits-tiny", patch_size=4)
 assert found.grid == (7, 7) and found.top(1)[0][0] == "1", found.top(3)
 assert all(len(method_html(method)) > 200 for method in METHODS)
 assert len(found._repr_html_()) > 100_000

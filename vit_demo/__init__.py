@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from vit_demo import inference
+from vit_demo.earlier import spelled
 from vit_demo.errors import (
     BusyError,
     CheckpointError,
@@ -94,11 +95,12 @@ def presets() -> dict[str, "Preset"]:
     return dict(PRESETS)
 
 
-def load(preset: "str | os.PathLike[str]", patch_size: int | None = None, device: str = "cpu") -> "ViT | TracedViT":
+@spelled("patch_size", "device", preset="model")
+def load(model: "str | os.PathLike[str]", *, patch_size: int | None = None, device: str = "cpu") -> "ViT | TracedViT":
     """The trained network itself, in eval mode: ``model(x, patch_size=p)`` gives logits, ``model.config`` its shape.
 
     Args:
-        preset: Name of the preset, a repository of the Hub (``org/name``), or a folder.
+        model: Name of the preset, a repository of the Hub (``org/name``), or a folder.
         patch_size: In pixels; the preset's default for None.
         device: Where to put it: ``"cpu"``, ``"cuda"`` or ``"mps"``.
 
@@ -116,7 +118,7 @@ def load(preset: "str | os.PathLike[str]", patch_size: int | None = None, device
 
     place = find_device(device)
     with torch.inference_mode(False):  # as in load_checkpoint
-        network = load_model(find_preset(path_or_name(preset)), patch_size).to(place)
+        network = load_model(find_preset(path_or_name(model)), patch_size).to(place)
     return network.module if isinstance(network.module, ViT) else network
 
 

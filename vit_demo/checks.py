@@ -51,10 +51,12 @@ def require(module: str, what: str, extra: str = "app") -> None:
 
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
-    """For an error about an unknown name: the known one that is most like it, or an empty text."""
-    is_text = isinstance(name, str) and len(name) < 100
-    found = difflib.get_close_matches(name, islice(known, MOST_NAMES), 1) if is_text else []
-    return f" (did you mean {found[0]!r}?)" if found else ""
+    """For an error about an unknown name: the known ones that differ by a number, or that is most like it, if any."""
+    if not isinstance(name, str) or len(name) >= 100:
+        return ""
+    names = list(islice(known, MOST_NAMES))
+    found = [one for one in names if one.startswith(f"{name} (")][:3] or difflib.get_close_matches(name, names, 1)
+    return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""
 
 
 def find_device(name: str | torch.device) -> torch.device:

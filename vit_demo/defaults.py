@@ -43,7 +43,7 @@ DEFAULT_METHOD = "libra_fullgrad"
 """The map of a class, if no method is named: the most faithful of the quick ones; see ``docs/faithfulness.md``."""
 
 CLASSLESS_METHOD = "rollout"
-"""The map of the command line, if no method is named; it needs no classes, so every model has it."""
+"""The map of a model without classes, if no method is named."""
 
 Fit = Literal["crop", "squash", "keep"]
 """How a photo becomes the input: its centre square, squashed to a square, or whole on a rectangular grid."""

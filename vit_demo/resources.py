@@ -9,6 +9,9 @@ from pathlib import Path
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """Where a container's limit stands, in the second and in the first version of control groups."""
 
+MAX_DESCRIPTORS = 8192
+"""Connections and files that a server may hold open, of which a flood takes some thousands for a moment."""
+
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -32,8 +35,24 @@ def memory_limit() -> int:
     return 8 << 30
 
 
+def raise_descriptor_limit() -> None:
+    """Lets this process open ``MAX_DESCRIPTORS``, or as many as the system allows."""
+    with suppress(ImportError, OSError, ValueError):  # not on Windows; macOS may allow fewer than it says
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = MAX_DESCRIPTORS if hard < 0 else min(MAX_DESCRIPTORS, hard)  # infinity is -1
+        if 0 <= soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def release_memory() -> None:
-    """Gives the memory of discarded networks back to the system, which glibc otherwise keeps in pieces for itself."""
+    """Gives the memory of discarded networks back to the system."""
     gc.collect()
+    trim_memory()
+
+
+def trim_memory() -> None:
+    """Gives freed memory back to the system, which glibc otherwise keeps in pieces between those in use."""
     with suppress(OSError, AttributeError, TypeError):  # another C library
         ctypes.CDLL(None).malloc_trim(0)

@@ -8,4 +8,4 @@ import vit_demo
 model = timm.create_model("vit_tiny_patch16_224", pretrained=True)
 explainer = vit_demo.Explainer(model)
 x = torch.randn(4, 3, 224, 224)
-print(explainer.maps(x, "relevance", targets=[281, 282, 285, 291]).shape)
+print(explainer.maps(x, "relevance", label=[281, 282, 285, 291]).shape)

@@ -9,4 +9,4 @@ tower = timm.create_model("vit_base_patch16_clip_224.laion2b", pretrained=True)
 text = torch.nn.functional.normalize(torch.randn(512), dim=0)  # the vector of a text tower
 x = torch.randn(1, 3, 224, 224)
 explainer = vit_demo.Explainer(tower)
-print(explainer.maps(x, "libra_fullgrad", targets=lambda image: torch.cosine_similarity(image, text[None])).shape)
+print(explainer.maps(x, "libra_fullgrad", label=lambda image: torch.cosine_similarity(image, text[None])).shape)

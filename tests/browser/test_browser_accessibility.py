@@ -26,7 +26,7 @@ SECTIONS = {
     "features": ".drawer.tokens",
     "steps": ".steps .figure > *",
     "compare": ".compare dl dd",
-    "build": ".build pre",
+    "build": ".train:visible",
 }
 
 FIND = """async (own) => {
@@ -222,7 +222,7 @@ def test_the_focus_goes_as_the_eye_does_and_can_skip_to_the_result(page: Page, a
 
 def test_the_map_is_a_table_too_which_names_the_strongest_patch(opened: Page) -> None:
     settings(opened).get_by_text("The map as a table").click()
-    expected = 100 * vit_demo.explore(example_picture(7), "digits-small", 4).attention()
+    expected = 100 * vit_demo.explore(example_picture(7), "digits-small", patch_size=4).attention()
     cells = opened.locator(".map-table td").all_inner_texts()
     found = [float(text.replace("%", "").replace("\u00a0", "").replace("<", "")) for text in cells]
     assert found == pytest.approx(expected.ravel().tolist(), abs=0.06)

@@ -43,7 +43,7 @@ def facts(page: Page, number: int) -> dict[str, str]:
 
 def test_columns_show_the_packages_numbers_and_hovering_is_linked(compare: Page) -> None:
     for number, size in enumerate((2, 4, 7), 1):
-        expected = vit_demo.explore(example_picture(7), "digits-small", size)
+        expected = vit_demo.explore(example_picture(7), "digits-small", patch_size=size)
         found = facts(compare, number)
         assert found["Prediction"].startswith("7, ") and found["Tokens"] == str(1 + expected.attention().size)
         assert found["Deletion ↓"] == "–"
@@ -54,7 +54,7 @@ def test_columns_show_the_packages_numbers_and_hovering_is_linked(compare: Page)
     compare.on("request", lambda request: sent.append(request.url))
     compare.mouse.move(*middle_of(column(compare, 2).locator("canvas"), 2, 4))
     for number, (size, row, col) in enumerate(((2, 5, 9), (4, 2, 4), (7, 1, 2)), 1):
-        value = vit_demo.explore(example_picture(7), "digits-small", size).attention()[row, col]
+        value = vit_demo.explore(example_picture(7), "digits-small", patch_size=size).attention()[row, col]
         text = f"row {row + 1}, column {col + 1}: {100 * value:.{1 if value >= 0.01 else 2}f}\u00a0%"
         column(compare, number).locator(".at", has_text=text).wait_for()
     assert not sent, "hovering needs no request"
@@ -69,7 +69,7 @@ def test_another_model_method_and_faithfulness(compare: Page) -> None:
     compare.get_by_role("button", name="Measure deletion and insertion").click()
     compare.wait_for_function("document.querySelector('.compare .column dl').innerText.match(/Insertion.*\\d/s)")
     wait_for(compare, 2)
-    expected = vit_demo.explore(example_picture(7), "digits-tiny", 2)
+    expected = vit_demo.explore(example_picture(7), "digits-tiny", patch_size=2)
     found = expected.faithfulness(expected.relevance(), seeds=0)
     assert facts(compare, 1)["Deletion ↓"] == f"{found.deletion_area:.2f} (probability)"
     assert facts(compare, 1)["Insertion ↑"] == f"{found.insertion_area:.2f} (probability)"

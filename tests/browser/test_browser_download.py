@@ -38,7 +38,7 @@ def relevance(page: Page, address: str) -> Iterator[Page]:
 
 
 def expected() -> vit_demo.Exploration:
-    return vit_demo.explore(example_picture(3), "digits-tiny", 7)
+    return vit_demo.explore(example_picture(3), "digits-tiny", patch_size=7)
 
 
 def saved(page: Page, name: str, into: Path | None = None) -> bytes:
@@ -213,5 +213,5 @@ def test_the_input_of_a_photo_is_saved_as_the_model_saw_it(
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(copied(page, "Copy as Python"), names)
-    wanted = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny", 12)
+    wanted = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny", patch_size=12)
     np.testing.assert_allclose(names["values"], wanted.relevance(), rtol=1e-4, atol=1e-6)

@@ -13,7 +13,7 @@ import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import close_settings, method_button, middle_of, open_page, settings
+from .choosing import STAGE, close_settings, method_button, middle_of, open_page, settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def seven() -> vit_demo.Exploration:
-    return vit_demo.explore(example_picture(7), "digits-small", 4)
+    return vit_demo.explore(example_picture(7), "digits-small", patch_size=4)
 
 
 def open_features(page: Page, address: str) -> Page:
@@ -34,7 +34,11 @@ def open_features(page: Page, address: str) -> Page:
 
 @pytest.fixture
 def features(page: Page, address: str) -> Page:
-    return open_features(page, address)
+    open_features(page, address)
+    page.mouse.move(*point_at(page, 3, 3))  # the trace of the attention comes with the pointer, here, too
+    page.wait_for_function(f"{STAGE}.current().traces.has(5)")
+    page.mouse.move(5, 5)
+    return page
 
 
 def reading(page: Page) -> str:
@@ -148,7 +152,7 @@ def test_a_kept_picture_stands_beside_the_next(features: Page, seven: vit_demo.E
     features.locator(".subject", has_text="(left)").wait_for()
     features.mouse.click(*point_at(features, 3, 3))
     features.mouse.move(*point_at(features, 2, 3, picture=1))
-    three = vit_demo.explore(example_picture(3), "digits-small", 4)
+    three = vit_demo.explore(example_picture(3), "digits-small", patch_size=4)
     assert number(reading(features)) == pytest.approx(three.similarity((3, 3), other=seven)[2, 3], abs=6e-3)
     assert features.locator(".view").bounding_box() == before
     assert second.input_value() == "digit-7"

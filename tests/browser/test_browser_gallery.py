@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def test_from_the_index_to_a_patch_and_to_another_size(page: Page, tmp_path: Path) -> None:
-    results = [vit_demo.explore(example_picture(7), "digits-tiny", size) for size in (4, 7)]
+    results = [vit_demo.explore(example_picture(7), "digits-tiny", patch_size=size) for size in (4, 7)]
     index = vit_demo.gallery({"seven.png": results}, tmp_path / "site")
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))

@@ -103,7 +103,7 @@ def test_a_slow_download_has_progress_and_cancel_and_leaves_the_page_alone(photo
     photos.get_by_role("button", name="Goldfish").click()
     photos.wait_for_function(f"{STAGE}.current().source.example === 'goldfish'")
     photos.get_by_role("tab", name="Draw").click()
-    photos.wait_for_selector('.stage[data-top1="8"]')
+    photos.wait_for_selector('.stage[data-top1="7"]')
     photos.get_by_role("button", name="Cancel").click()
     photos.locator(".job").wait_for(state="hidden")
     assert stopped.wait(20), "nobody polls any more"
@@ -116,7 +116,7 @@ def test_a_failed_download_keeps_the_result_and_can_be_repeated(photos: Page, hu
     assert photos.locator(".stage").get_attribute("data-run") == kept
     photos.get_by_role("button", name="Retry").click()
     photos.locator(".job", has_text="not on the Hub").wait_for()
-    photos.get_by_role("button", name="Back").click()
+    photos.locator("[data-job=back]").click()
     photos.locator(".job").wait_for(state="hidden")
     assert photos.get_by_label("Model", exact=True).input_value() == "photos-tiny"
 
@@ -158,7 +158,7 @@ def test_a_visitors_own_model_and_the_way_back(photos: Page):
     assert photos.get_by_label("Model", exact=True).first.input_value() == "someone/small"
     photos.get_by_role("button", name="Compare", exact=True).click()
     photos.wait_for_function("document.querySelectorAll('.compare .column').length > 1")
-    model = photos.locator(".compare .column").first.get_by_label("Model")
+    model = photos.locator(".compare .column").first.locator("[data-compare=preset]")
     assert model.evaluate("select => select.selectedOptions[0].textContent") == "small"
     photos.get_by_role("button", name="Explore", exact=True).click()
     photos.locator("#patch-size").get_by_text("32", exact=True).click()

@@ -21,7 +21,7 @@ MAP = "() => [...document.querySelector('.stage').__stage.scene().map]"
 
 @pytest.fixture(scope="module")
 def result() -> Any:
-    return vit_demo.explore(example_picture(7), "digits-small", 4)
+    return vit_demo.explore(example_picture(7), "digits-small", patch_size=4)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_dropped_patches_are_shown_as_such(page: Page, result: Any, tmp_path: Pa
 
 
 def test_a_block_that_did_not_fit_is_said_to_be_missing(page: Page, tmp_path: Path) -> None:
-    result = vit_demo.explore(example_picture(7), "digits-small", 2)
+    result = vit_demo.explore(example_picture(7), "digits-small", patch_size=2)
     frame = shown(page, result, tmp_path)
     frame.locator("[data-block='0']").click()
     near(frame, result.attention(block=0))

@@ -87,7 +87,7 @@ HAS_TRACE = "block => document.querySelector('.stage').__stage.current().traces.
 
 
 def test_what_is_hovered_is_what_the_package_computes(opened: Page):
-    expected = vit_demo.explore(example_picture(7), "digits-small", 4)
+    expected = vit_demo.explore(example_picture(7), "digits-small", patch_size=4)
     settings(opened)
     for view, wanted in (
         ({"block": 2, "head": 1, "query": 24, "direction": "from"}, expected.attention(2, 1, (3, 3))),

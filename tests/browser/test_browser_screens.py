@@ -108,7 +108,7 @@ def test_all_settings_open_over_the_page_and_close_by_themselves(browser: Browse
 CUT_OFF = """() => {
   const scrolls = (element) => /auto|scroll/.test(getComputedStyle(element).overflowX);
   const isScrolled = (element) => element && (scrolls(element) || isScrolled(element.parentElement));
-  return [...document.querySelectorAll("#stage .stage > * *")]
+  return [...document.querySelectorAll("#stage .stage > * :not(canvas:not([style]))")]
     .filter((element) => element.getClientRects().length && !isScrolled(element))
     .filter((element) => element.getBoundingClientRect().right > innerWidth - 8)
     .map((element) => `${element.tagName} ${element.className} ${element.textContent.slice(0, 30)}`);

@@ -188,7 +188,7 @@ def test_a_step_whose_numbers_are_late_does_not_take_answers_to_the_question_bef
 def test_hovering_costs_no_request(page: Page, address: str) -> None:
     open_tour(page, address)
     go_to(page, 3)
-    model = vit_demo.load("digits-small", 4, device="cpu")
+    model = vit_demo.load("digits-small", patch_size=4, device="cpu")
     patch = int(figure(page).locator(".sequence .chosen").inner_text()) - 1
     position = model.pos_embed_for((7, 7))[0, model.num_pos_embed_prefix + patch]
     changed = int(position.abs().argmax()) + 1

@@ -123,7 +123,7 @@ def truth(page: Page, challenge: str | None) -> dict[str, Any]:
         "bars": [[label, percentage(share)] for label, share in top],
         "marks": [round(1000 * dict(whole.top(len(whole.labels)))[label]) if count else None for label, _ in top],
         "answers": [[block[0][0], percentage(block[0][1])] for block in result.logit_lens()[1:]],
-        "word": f"What speaks for {name if len(name) <= 8 else 'it'}",
+        "word": f"What speaks for {name if len(name) <= 2 else 'it'}",
     }
 
 
@@ -248,8 +248,7 @@ def test_squares_are_rubbed_out_and_come_back(visit: Callable[[str], Page], size
     patches = sorted(row * 4 + column for row, column in needed.patches)
     rubbed(page, *patches)
     label = shown_result(page).top(1)[0][0]
-    count = f"{len(patches)} are enough" if len(patches) > 1 else "1 is enough"
-    check(page, "the fewest", f"{count}, the fewest found: now it says {label}.")
+    check(page, "the fewest", f"The fewest found, {len(patches)}: now it says {label}.")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -311,5 +310,5 @@ def test_another_grid_leaves_all_in_its_place_and_the_challenge_offers_the_searc
         check(page, f"squares of {patch_size}")
     drag(page, 0, range(14))
     rubbed(page, *range(14))
-    check(page, "the empty margin", "14 rubbed out, still 8. Let the network’s own search do it?")
+    check(page, "the empty margin", "14 rubbed out, still 8. Let it search?")
     page.locator(".challenge.offers .fewest").wait_for()

@@ -26,7 +26,7 @@ LION = EXAMPLE_PHOTOS["lion"].path
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
     with served(tmp_path_factory.mktemp("cache")) as server:
         for kind in ("clip", "siglip"):
-            server.repositories[f"someone/{kind}"] = word_files(kind)
+            server.repositories[f"words/{kind}"] = word_files(kind)
         yield server
     _engines.clear()  # its networks are not the real ones
 
@@ -56,7 +56,7 @@ def wait_for_words(page: Page, words: list[str]) -> None:
 
 @pytest.mark.parametrize("kind", ["clip", "siglip"])
 def test_from_typing_to_the_link(kind: str, page: Page, address: str) -> None:
-    name = f"someone/{kind}"
+    name = f"words/{kind}"
     open_page(page, f"{address}#tab=photos&model={name}&photo=lion")
     wait_for_words(page, ["a lion", "a cat", "a rock"])
     assert page.locator("#words").input_value() == "a lion, a cat, a rock"
@@ -94,8 +94,9 @@ def test_from_typing_to_the_link(kind: str, page: Page, address: str) -> None:
 
 
 def test_no_request_is_sent_letter_by_letter_and_too_much_gets_a_sentence(page: Page, address: str) -> None:
-    open_page(page, f"{address}#tab=photos&model=someone/clip&photo=lion")
+    open_page(page, f"{address}#tab=photos&model=words/clip&photo=lion")
     wait_for_words(page, ["a lion", "a cat", "a rock"])
+    page.locator(".answers > span").first.wait_for()
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.locator("#words").press_sequentially(", a cat, lion, a", delay=5)
@@ -113,10 +114,10 @@ def test_no_request_is_sent_letter_by_letter_and_too_much_gets_a_sentence(page: 
 
 
 def test_other_models_have_no_words_and_keep_those_of_this_one(page: Page, address: str) -> None:
-    open_page(page, f"{address}#tab=photos&model=someone/clip&photo=lion&words=lion,a cat")
+    open_page(page, f"{address}#tab=photos&model=words/clip&photo=lion&words=lion,a cat")
     wait_for_words(page, ["lion", "a cat"])
     page.locator("#preset").select_option("photos-tiny")
     page.wait_for_function(f"{STAGE}.current()?.source.preset === 'photos-tiny'")
-    assert page.locator(".words").is_hidden() and "words" not in page.url
-    page.locator("#preset").select_option("someone/clip")
+    assert page.locator("form.words").is_hidden() and "words" not in page.url
+    page.locator("#preset").select_option("words/clip")
     wait_for_words(page, ["lion", "a cat"])

@@ -39,8 +39,10 @@ def test_patch_sizes_by_default(seven, tmp_path, capsys, presets, sizes):
     assert main(["compare", str(seven), "--preset", presets, "--json", "--out", str(tmp_path)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(one["preset"], one["patch_size"]) for one in found] == sizes
-    values = np.float32(found[-1]["maps"]["rollout"]["values"])
-    assert np.array_equal(values, vit_demo.explore(seven, *sizes[-1]).rollout())
+    values = np.float32(found[-1]["maps"]["libra_fullgrad"]["values"])
+    name, size = sizes[-1]
+    expected = vit_demo.explore(seven, name, patch_size=size).heatmap("libra_fullgrad")
+    assert np.array_equal(values, expected)
 
 
 def test_all_maps_of_a_sheet_share_one_scale():

@@ -28,7 +28,7 @@ def test_it_counts_what_a_plain_loop_counts(digits, capsys):
     assert main([*TINY, "--pictures", str(digits), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     files = sorted(digits.rglob("*.png"))
-    predicted = [vit_demo.explore(path, "digits-tiny", 7).top(5) for path in files]
+    predicted = [vit_demo.explore(path, "digits-tiny", patch_size=7).top(5) for path in files]
     right = [top[0][0] == path.parent.name for top, path in zip(predicted, files, strict=True)]
     among = [path.parent.name in dict(top) for top, path in zip(predicted, files, strict=True)]
     assert 0 < sum(right) < 10, "one is in a wrong folder"

@@ -21,7 +21,7 @@ def test_explain_prints_the_top_five_and_writes_the_pictures(seven, tmp_path, ca
     out, about = tmp_path / "out", ["--label", label] if label else []
     assert main(["explain", str(seven), *TINY, "--method", method, *about, "--out", str(out)]) == 0
     printed = capsys.readouterr().out.splitlines()
-    expected = vit_demo.explore(seven, "digits-tiny", 7)
+    expected = vit_demo.explore(seven, "digits-tiny", patch_size=7)
     assert [line.split()[0] for line in printed[:5]] == [label for label, _ in expected.top(5)]
     assert printed[0].split()[0] == "7"
     shown_name = f"{method}-{label}" if label else method
@@ -67,7 +67,7 @@ def test_explain_compares_two_classes(seven, capsys, tmp_path):
     command = ["explain", str(seven), *TINY, "--label", "7", "--against", "1", "--json"]
     assert main([*command, "--method", "relevance,rollout", "--html", str(tmp_path / "r.html")]) == 0
     maps = json.loads(capsys.readouterr().out)["maps"]
-    ex = vit_demo.explore(seven, "digits-tiny", 7)
+    ex = vit_demo.explore(seven, "digits-tiny", patch_size=7)
     np.testing.assert_allclose(maps["relevance"]["values"], ex.heatmap("relevance", "7", against="1"), atol=1e-6)
     assert maps["relevance"]["against"] == "1" and maps["rollout"]["against"] is None
     assert "for 7 rather than 1" in (tmp_path / "r.html").read_text(encoding="utf-8")
@@ -83,7 +83,7 @@ def test_json_holds_the_true_values_of_every_registered_method(seven, capsys, tm
     command = ["explain", str(seven), *TINY, "--json", "--label", "1"]
     assert main([*command, "--method", ",".join(every[:2]), "--method", every[0], "--method", ",".join(every[2:])]) == 0
     [line] = capsys.readouterr().out.splitlines()
-    found, expected = json.loads(line), vit_demo.explore(seven, "digits-tiny", 7)
+    found, expected = json.loads(line), vit_demo.explore(seven, "digits-tiny", patch_size=7)
     assert found["image"] == str(seven) and found["grid"] == [4, 4] and found["is_confident"] is True
     assert [(p["label"], p["probability"]) for p in found["predictions"]] == expected.top(5)
     assert list(found["maps"]) == every
@@ -101,7 +101,7 @@ def test_block_head_and_query_apply_to_the_methods_that_have_them(seven, tmp_pat
     command = ["explain", str(seven), *TINY, "--method", "attention,rollout,relevance", *chosen]
     assert main([*command, "--json", "--out", str(out), "--html", str(tmp_path / "r.html")]) == 0
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
-    maps, expected = json.loads(line)["maps"], vit_demo.explore(seven, "digits-tiny", 7)
+    maps, expected = json.loads(line)["maps"], vit_demo.explore(seven, "digits-tiny", patch_size=7)
     for name, wanted, options in (
         ("attention", expected.attention(2, 1, (3, 2)), {"block": 2, "head": 1, "query": [3, 2]}),
         ("rollout", expected.rollout((3, 2)), {"query": [3, 2]}),
@@ -123,7 +123,7 @@ def test_a_folder_is_explained_and_a_bad_file_in_it_reported(pictures, tmp_path,
     assert printed.err.startswith(f"vit_demo: {pictures / 'b.jpg'}: ") and printed.err.count("\n") == 1
     headings = [line for line in printed.out.splitlines() if line.startswith(str(pictures))]
     assert headings == [str(pictures / name) for name in ("a.png", "c.PNG")], "those directly in the folder"
-    assert {path.name for path in out.glob("*-rollout.png")} == {"a-rollout.png", "c-rollout.png"}
+    assert {path.name for path in out.glob("*-libra_fullgrad.png")} == {"a-libra_fullgrad.png", "c-libra_fullgrad.png"}
 
 
 def test_patterns_and_files_each_once_with_files_of_their_own(pictures, tmp_path, capsys):
@@ -133,14 +133,14 @@ def test_patterns_and_files_each_once_with_files_of_their_own(pictures, tmp_path
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["image"] for one in found] == [str(pictures / name) for name in ("a.png", "more/a.png", "c.PNG")]
     files = [file for one in found for file in one["files"]]
-    assert len(files) == len(set(files)) == 9 and str(out / "a-2-rollout.png") in files
+    assert len(files) == len(set(files)) == 9 and str(out / "a-2-libra_fullgrad.png") in files
 
 
 def test_explain_reads_standard_input(seven, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(seven.read_bytes())))
     command = ["explain", "-", *TINY, "--out", str(tmp_path)]
     assert main(command) == 0
-    assert capsys.readouterr().out.startswith("7 ") and (tmp_path / "image-rollout.png").is_file()
+    assert capsys.readouterr().out.startswith("7 ") and (tmp_path / "image-libra_fullgrad.png").is_file()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"no picture")))
     assert main(command) == 2
 
@@ -213,7 +213,7 @@ def test_the_options_of_a_method_are_given_by_name(seven, capsys):
     given = ["--method", "occlusion,local_surrogate", "--option", "window=3", "--option", "with_hint=false"]
     assert main(["explain", str(seven), *TINY, *given, "--option", "budget=64", "--json"]) == 0
     maps = json.loads(capsys.readouterr().out)["maps"]
-    expected = vit_demo.explore(seven, "digits-tiny", 7)
+    expected = vit_demo.explore(seven, "digits-tiny", patch_size=7)
     for method, options in (("occlusion", {"window": 3}), ("local_surrogate", {"with_hint": False, "budget": 64})):
         assert maps[method]["options"] == options
         assert np.array_equal(np.float32(maps[method]["values"]), expected.heatmap(method, **options))
@@ -238,7 +238,7 @@ def test_a_map_is_tested_for_faithfulness(seven, tmp_path, capsys):
     command = ["explain", str(seven), *TINY, "--method", "rollout,relevance", "--label", "1", "--faithfulness"]
     assert main([*command, "--json", "--html", str(tmp_path / "r.html")]) == 0
     maps = json.loads(capsys.readouterr().out)["maps"]
-    expected = vit_demo.explore(seven, "digits-tiny", 7)
+    expected = vit_demo.explore(seven, "digits-tiny", patch_size=7)
     for method, label in (("rollout", None), ("relevance", "1")):
         found = expected.faithfulness(method, label=label)
         assert maps[method]["faithfulness"] == {
@@ -258,7 +258,7 @@ def test_maps_of_two_classes_do_not_overwrite_each_other(seven, tmp_path, capsys
     assert main([*command, "--label", "7", "--against", "1"]) == 0
     names = ("input", "rollout", "relevance-1", "relevance-7", "relevance-7-1", "heads")
     assert {path.name for path in tmp_path.iterdir()} == {"seven.png", *(f"seven-{name}.png" for name in names)}
-    ex = vit_demo.explore(seven, "digits-tiny", 7)
+    ex = vit_demo.explore(seven, "digits-tiny", patch_size=7)
     for label in ("1", "7"):
         shown = np.asarray(Image.open(tmp_path / f"seven-relevance-{label}.png"))
         assert np.array_equal(shown, np.asarray(ex.overlay(ex.relevance(label), method="relevance")))

@@ -40,7 +40,7 @@ def test_the_eight_photos(tmp_path, capsys):
     assert len(pages) == 8 and set(pages) == set((tmp_path / "results").iterdir())
     for photo, page in zip(photos, pages, strict=True):
         assert page.name == f"{photo.stem}-photos-tiny-12.html" and page.stat().st_size <= MAX_BYTES
-        [label, _] = vit_demo.explore(photo, "photos-tiny", 12).top(1)[0]
+        [label, _] = vit_demo.explore(photo, "photos-tiny", patch_size=12).top(1)[0]
         assert value(page)["predictions"]["labels"][0] == label
         assert f"<b>{label} " in index.read_text(encoding="utf-8")
 
@@ -67,7 +67,7 @@ def test_each_model_and_size_has_a_page_that_links_the_others(seven, tmp_path):
 
 
 def test_the_index_shows_the_evidence_for_the_predicted_class(seven, tmp_path):
-    ex = vit_demo.explore(seven, "digits-tiny", 7)
+    ex = vit_demo.explore(seven, "digits-tiny", patch_size=7)
     index = vit_demo.gallery({"seven": ex}, tmp_path)
     pictures = re.findall(r'src="data:image/webp;base64,([^"]+)"', index.read_text(encoding="utf-8"))
     (tmp_path / "shown.webp").write_bytes(base64.b64decode(pictures[1]))
@@ -78,7 +78,7 @@ def test_the_index_shows_the_evidence_for_the_predicted_class(seven, tmp_path):
 
 
 def test_pictures_of_one_name_keep_their_pages_and_no_name_is_markup(tmp_path):
-    exs = [vit_demo.explore(example_picture(digit), "digits-tiny", 7) for digit in (1, 7)]
+    exs = [vit_demo.explore(example_picture(digit), "digits-tiny", patch_size=7) for digit in (1, 7)]
     names = ["a/<b>BUNDLE ABOVE&.png", "b/<b>BUNDLE ABOVE&.png"]
     index = vit_demo.gallery(dict(zip(names, exs, strict=True)), tmp_path)
     pages = [tmp_path / link for link in links(index)]
@@ -117,7 +117,7 @@ def test_the_progress_bar_counts_pictures_also_those_left_out(seven, tmp_path, m
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "results").write_text("a file")
-    ex = vit_demo.explore(example_picture(7), "digits-tiny", 7)
+    ex = vit_demo.explore(example_picture(7), "digits-tiny", patch_size=7)
     with pytest.raises(InputError, match=r"cannot be written .*: choose another folder"):
         vit_demo.gallery({"seven": ex}, tmp_path)
 

@@ -39,7 +39,7 @@ import numpy as np
 import vit_demo
 picture = np.full((100, 100), 255, np.uint8)
 picture[20:80, 45:55] = 0
-found = vit_demo.explore(picture, "digits-tiny", 7)
+found = vit_demo.explore(picture, "digits-tiny", patch_size=7)
 assert found.top(1)[0][0] == "1"
 unused = {"torch._dynamo", "sympy", "torchvision", "timm", "transformers", "gradio", "scipy.cluster", "scipy.spatial"}
 loaded = unused & sys.modules.keys()
@@ -66,7 +66,7 @@ def test_the_methods_in_the_help_are_the_registered_ones(capsys):
     assert tuple(vit_demo.methods()) == METHOD_NAMES
     with pytest.raises(SystemExit):
         main(["explain", "--help"])
-    assert f"(default: rollout): {', '.join(METHOD_NAMES)}" in " ".join(capsys.readouterr().out.split())
+    assert f"(default: libra_fullgrad): {', '.join(METHOD_NAMES)}" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -115,7 +115,7 @@ def test_model_view_is_the_part_the_model_saw(mode: str):
         {"patch_size": 0},
         {"patch_size": 64, "mode": "keep"},
         {"crop_fraction": 0.0},
-        {"crop_fraction": 1.5},
+        {"crop_fraction": 4.5},
         {"interpolation": "magic"},
         {"mode": "magic"},
     ],

@@ -18,7 +18,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 
 @pytest.fixture(scope="module")
 def ex() -> vit_demo.Exploration:
-    return vit_demo.explore(example_picture(3), "digits-tiny", 14)
+    return vit_demo.explore(example_picture(3), "digits-tiny", patch_size=14)
 
 
 @pytest.mark.parametrize("patch", [5, (1,), (1, 2, 3), "ab", (1.0, 1.0), (True, 1), None, (0, 2), (-1, 0), [[0], 1]])
@@ -94,9 +94,9 @@ def test_a_preset_is_a_name(ex, preset):
 
 @pytest.mark.parametrize("size", [7.0, "7", 5, [7]])
 def test_a_patch_size_is_one_of_the_presets(ex, size):
-    vit_demo.explore(ex.image, "digits-tiny", 7)  # a cached result changes nothing
+    vit_demo.explore(ex.image, "digits-tiny", patch_size=7)  # a cached result changes nothing
     with pytest.raises(PresetError, match=r"has no patch size .* choose one of"):
-        vit_demo.explore(ex.image, "digits-tiny", size)
+        vit_demo.explore(ex.image, "digits-tiny", patch_size=size)
 
 
 def test_patches_without_a_value_are_not_painted(ex):

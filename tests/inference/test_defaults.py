@@ -31,7 +31,8 @@ def default(function, name):
     return inspect.signature(function).parameters[name].default
 
 
-chosen = parser.chosen_methods(argparse.Namespace(method=None, label=None, against=None))
+options = argparse.Namespace(method=None, label=None, against=None)
+chosen, other = (parser.chosen_methods(options, has_classes=has) for has in (False, True))
 found = {
     "NUM_RANDOM_ORDERS": [default(f, "seeds") for f in (Exploration.faithfulness, metrics.faithfulness)],
     "NUM_STEPS": [default(f, "steps") for f in (Exploration.faithfulness, metrics.faithfulness)],
@@ -42,6 +43,7 @@ found = {
     "CLASSLESS_METHOD": [method.name for method in chosen],
     "DIRECTIONS": [DIRECTION.choices],
 }
+found["DEFAULT_METHOD"] += [method.name for method in other]
 found["NUM_RANDOM_ORDERS"].append(constants()["numOrders"])
 print(json.dumps(found))
 """

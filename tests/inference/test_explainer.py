@@ -68,7 +68,7 @@ def test_without_classes_a_function_of_the_embedding_is_explained_and_nothing_el
 
     few = {"local_surrogate": {"budget": 12, "with_hint": False}}.get(method, FEW.get(method, {}))
     for targets in (None, 0, torch.tensor([0, 1, 2])):
-        with pytest.raises(LabelError, match="no classes: pass targets= as a function of its output"):
+        with pytest.raises(LabelError, match="no classes: pass label= as a function of its output"):
             explainer.maps(batch, method, targets, **few)
     assert explainer.maps(batch, method, first, **few).abs().amax((1, 2)).all()
     assert shapes == {(24,)}
@@ -113,7 +113,7 @@ def test_options_of_maps_are_those_of_a_result(module, batch):
         (("rollout", 1), InputError, "does not depend on a class"),
         (("relevance", 99), LabelError, "no class 99"),
         (("relevance", "zebra"), LabelError, "no class 'zebra'"),
-        (("relevance", [0, 1]), InputError, "2 targets for 3 images"),
+        (("relevance", [0, 1]), InputError, "2 labels for 3 images"),
         (("relevance", lambda logits: logits[:, 0], 1), InputError, "compared with nothing"),
     ],
 )

@@ -13,7 +13,7 @@ from vit_demo.errors import InputError, LabelError
 @pytest.mark.parametrize("method", methods.METHODS)
 def test_every_method_by_name_is_that_of_the_network(tiny, photo, method):
     engine, model, _ = tiny
-    ex, specific = engine.explore(photo, "photos-tiny", 4), methods.METHODS[method].class_specific
+    ex, specific = engine.explore(photo, "photos-tiny", patch_size=4), methods.METHODS[method].class_specific
     for label, target in ((None, int(ex.logits.argmax())), ("c", 2))[: 1 + specific]:
         wanted = methods.METHODS[method].compute(model, ex.pixels, target, patch_size=4, kept_patches=None)[0]
         found = ex.heatmap(method, label)
@@ -29,7 +29,7 @@ def test_every_method_by_name_is_that_of_the_network(tiny, photo, method):
 
 def test_the_logit_lens_lists_the_predictions_of_each_block(tiny, photo):
     engine, model, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", 8)
+    ex = engine.explore(photo, "photos-tiny", patch_size=8)
     rankings = ex.logit_lens()
     wanted = features.logit_lens(model, ex.pixels, patch_size=8)[0].softmax(1)
     assert len(rankings) == 4 and all(len(ranking) == 3 for ranking in rankings)
@@ -43,7 +43,7 @@ def test_the_logit_lens_lists_the_predictions_of_each_block(tiny, photo):
 
 def test_dropped_patches_leave_the_sequence_and_every_map_keeps_its_grid(tiny, photo):
     engine, model, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", 8)
+    ex = engine.explore(photo, "photos-tiny", patch_size=8)
     gone = [(0, 1), (2, 2), (3, 0)]
     left = ex.drop_patches(gone[:1]).drop_patches(gone[1:])
     kept_patches = torch.tensor([[i for i in range(16) if divmod(i, 4) not in gone]])
@@ -69,7 +69,7 @@ def test_dropped_patches_leave_the_sequence_and_every_map_keeps_its_grid(tiny, p
 @pytest.mark.parametrize("baseline", ["mean", "blur", "black"])
 def test_faithfulness_by_name_or_of_a_map(tiny, photo, baseline):
     engine, model, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", 8)
+    ex = engine.explore(photo, "photos-tiny", patch_size=8)
     found = ex.faithfulness("relevance", steps=4, label="b", baseline=baseline, seeds=2)
     empty = {"mean": torch.zeros(1), "black": torch.full((1,), -1.0), "blur": metrics.blur(ex.pixels, 32)}[baseline]
     wanted = metrics.faithfulness(
@@ -110,12 +110,12 @@ def test_faithfulness_by_name_or_of_a_map(tiny, photo, baseline):
 def test_invalid_requests_are_refused_in_one_sentence(tiny, photo, ask, error, words):
     engine, _, _ = tiny
     with pytest.raises(error, match=words):
-        ask(engine.explore(photo, "photos-tiny", 8))
+        ask(engine.explore(photo, "photos-tiny", patch_size=8))
 
 
 def test_one_class_rather_than_another(tiny, photo):
     engine, _, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", 8)
+    ex = engine.explore(photo, "photos-tiny", patch_size=8)
     found = ex.heatmap("libra_fullgrad", "a", against="b")
     np.testing.assert_allclose(found, ex.heatmap("libra_fullgrad", 0) - ex.heatmap("libra_fullgrad", 1), atol=1e-5)
     curves = ex.faithfulness("libra_fullgrad", steps=4, label="a", against="b", seeds=1)
@@ -128,7 +128,7 @@ def test_one_class_rather_than_another(tiny, photo):
 
 def test_how_few_patches_are_enough_and_how_few_are_needed(tiny, photo):
     engine, _, _ = tiny
-    ex, reported = engine.explore(photo, "photos-tiny", 8), []
+    ex, reported = engine.explore(photo, "photos-tiny", patch_size=8), []
     label, probability = ex.top(1)[0]
     found = ex.enough(progress=lambda *counts: reported.append(counts))
     everything = [(row, col) for row in range(4) for col in range(4)]
@@ -155,7 +155,7 @@ def test_how_few_patches_are_enough_and_how_few_are_needed(tiny, photo):
 
 def test_unknown_options_are_refused(tiny, photo):
     engine, _, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", 8)
+    ex = engine.explore(photo, "photos-tiny", patch_size=8)
     with pytest.raises(InputError, match="occlusion has no option 'budget'"):
         ex.heatmap("occlusion", budget=3)
     np.testing.assert_array_equal(ex.heatmap("attention", block=0, head=1), ex.attention(0, 1))
@@ -164,7 +164,7 @@ def test_unknown_options_are_refused(tiny, photo):
 
 def test_randomization_compares_the_patches_that_are_left(tiny, photo):
     engine, _, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", 8)
+    ex = engine.explore(photo, "photos-tiny", patch_size=8)
     one_left = ex.drop_patches([divmod(i, 4) for i in range(15)])
     assert one_left.randomization("attention") == [1.0] + [0.0] * 4, "one value has no order"
     left = ex.drop_patches([divmod(i, 4) for i in range(12)])
@@ -176,7 +176,7 @@ def test_randomization_compares_the_patches_that_are_left(tiny, photo):
 
 def test_maps_do_not_depend_on_the_callers_autocast(tiny, photo):
     engine, _, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", 8)
+    ex = engine.explore(photo, "photos-tiny", patch_size=8)
     expected = [ex.attention(), ex.attention(direction="to", query=(1, 1)), ex.rollout(), ex.attention_maps()]
     with torch.autocast("cpu", torch.bfloat16):
         found = [ex.attention(), ex.attention(direction="to", query=(1, 1)), ex.rollout(), ex.attention_maps()]

@@ -161,7 +161,7 @@ def test_what_does_not_fit_gets_a_sentence(pixels):
 
 
 def test_a_name_may_be_given_as_model_or_preset():
-    ex = vit_demo.explore(CAT, preset="photos-tiny")
+    ex = vit_demo.explore(CAT, "photos-tiny")
     np.testing.assert_array_equal(vit_demo.explore(CAT, "photos-tiny").logits, ex.logits)
     with pytest.raises(InputError, match="only one of both"):
         vit_demo.explore(CAT, "photos-tiny", preset="digits-tiny")

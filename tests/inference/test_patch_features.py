@@ -20,12 +20,12 @@ from ..trace.networks import own
 
 @pytest.fixture(scope="module")
 def three():
-    return vit_demo.explore(example_picture(3), "digits-tiny", 4)
+    return vit_demo.explore(example_picture(3), "digits-tiny", patch_size=4)
 
 
 @pytest.fixture(scope="module")
 def eight():
-    return vit_demo.explore(example_picture(8), "digits-tiny", 4)
+    return vit_demo.explore(example_picture(8), "digits-tiny", patch_size=4)
 
 
 def tokens_after(ex, block):
@@ -133,7 +133,7 @@ def test_a_dropped_patch_has_no_token(three):
         (lambda ex: ex.pca(components=0), "from 1 to 64"),
         (lambda ex: ex.pca(components=65), "from 1 to 64"),
         (lambda ex: ex.similarity((0, 0), other=vit_demo.explore(example_picture(1), "digits-small")), "use one model"),
-        (lambda ex: vit_demo.explore(example_picture(1), "digits-tiny", 14).kmeans(5), "from 2 to 4"),
+        (lambda ex: vit_demo.explore(example_picture(1), "digits-tiny", patch_size=14).kmeans(5), "from 2 to 4"),
     ],
 )
 def test_invalid_choices_get_one_sentence(three, call, message):

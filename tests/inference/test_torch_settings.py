@@ -26,7 +26,7 @@ CLASS_METHODS = [name for name, method in METHODS.items() if method.class_specif
 
 @pytest.fixture(scope="module")
 def three() -> Iterator[Exploration]:
-    yield vit_demo.explore(example_picture(3), "digits-tiny", 7)
+    yield vit_demo.explore(example_picture(3), "digits-tiny", patch_size=7)
     _engines.clear()
 
 
@@ -44,7 +44,7 @@ def test_the_default_dtype(three: Exploration, expected: dict[str, np.ndarray], 
             assert three.heatmap(name).dtype == np.float32
             np.testing.assert_array_equal(three.heatmap(name), values)
         np.testing.assert_array_equal(three.faithfulness("attention").deletion, curves.deletion)
-        assert vit_demo.explore(example_picture(4), "digits-tiny", 7).top(1)[0][0] == "4"
+        assert vit_demo.explore(example_picture(4), "digits-tiny", patch_size=7).top(1)[0][0] == "4"
     finally:
         torch.set_default_dtype(torch.float32)
 
@@ -59,7 +59,7 @@ def test_the_default_device(three: Exploration) -> None:
 @pytest.mark.parametrize("name", CLASS_METHODS)
 def test_a_network_loaded_in_inference_mode(three: Exploration, expected: dict[str, np.ndarray], name: str) -> None:
     with torch.inference_mode():
-        model = TracedViT.of(vit_demo.load("digits-tiny", 7))
+        model = TracedViT.of(vit_demo.load("digits-tiny", patch_size=7))
     values = METHODS[name].compute(model, three.pixels, 3)
     np.testing.assert_allclose(values[0].numpy(), expected[name], atol=1e-4)
 
@@ -102,7 +102,7 @@ def test_maps_of_a_pass_with_gradients(network: Callable[..., TracedViT], tokens
 @pytest.mark.parametrize("name", ["mean", "blur", "black"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_a_baseline_has_the_dtype_of_the_images(three: Exploration, name: str, dtype: torch.dtype) -> None:
-    model, pixels = TracedViT.of(vit_demo.load("digits-tiny", 7)).to(dtype), three.pixels.to(dtype)
+    model, pixels = TracedViT.of(vit_demo.load("digits-tiny", patch_size=7)).to(dtype), three.pixels.to(dtype)
     baseline = metrics.baseline_image(name, pixels, 7, three.preset.mean, three.preset.std)
     assert baseline.dtype == dtype
     assert metrics.faithfulness(model, pixels, 3, torch.rand(4, 4), baseline, patch_size=7).deletion[0] > 0.9
@@ -126,6 +126,6 @@ def test_a_query_counts_from_the_end_and_an_unknown_direction_is_refused(trace_o
 
 
 def test_methods_of_many_passes_explain_the_most_probable_class(three: Exploration) -> None:
-    model = TracedViT.of(vit_demo.load("digits-tiny", 7))
+    model = TracedViT.of(vit_demo.load("digits-tiny", patch_size=7))
     occlusion = METHODS["occlusion"]
     assert torch.equal(occlusion.compute(model, three.pixels), occlusion.compute(model, three.pixels, 3))

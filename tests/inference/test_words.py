@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -173,3 +174,17 @@ def test_weights_that_were_changed_since_are_not_forgotten(clip):
         ratio = changed.logits / expected.logits
         np.testing.assert_allclose(ratio[1], ratio[0], rtol=1e-3)
     assert not np.allclose(changed.logits, ex.logits[[2, 1]], atol=1e-3)
+
+
+def test_a_tokenizer_without_a_length_pads_to_that_of_the_text_tower(clip) -> None:
+    model, processor, _ = clip
+    tokenizer = copy.deepcopy(processor.tokenizer)
+    tokenizer.model_max_length = int(1e30)  # what transformers takes where the files name none
+    endless = SimpleNamespace(tokenizer=tokenizer, image_processor=processor.image_processor)
+    length = model.config.text_config.max_position_embeddings
+    ex = vit_demo.explore(PHOTO, model, labels=WORDS, transform=endless)
+    with torch.no_grad():
+        tokens = tokenizer(WORDS, padding="max_length", max_length=length, return_tensors="pt")
+        pixels = processor.image_processor(PHOTO, return_tensors="pt")["pixel_values"]
+        expected = model(pixel_values=pixels, **tokens).logits_per_image[0]
+    np.testing.assert_allclose(ex.logits, expected, atol=1e-3, rtol=1e-4)

@@ -17,8 +17,8 @@ from vit_demo.methods import attnlrp, libra_fullgrad
 from vit_demo.methods.gradient_rules import ModifiedBackward
 from vit_demo.methods.libra_fullgrad import POOLING
 from vit_demo.trace import TracedViT, adapt
-from vit_demo.trace.adapter import logits_of
 from vit_demo.trace.attention_mode import SOFTMAX
+from vit_demo.trace.outputs import logits_of
 
 from .test_relevance import SHAPES
 

@@ -27,7 +27,7 @@ def test_the_reasons_are_true():
 
 @pytest.fixture(scope="module")
 def seven():
-    return vit_demo.explore(example_picture(7), "digits-small", 4)
+    return vit_demo.explore(example_picture(7), "digits-small", patch_size=4)
 
 
 def test_occlusion_of_a_sure_seven_is_below_its_floor_and_faint(seven):

@@ -15,7 +15,7 @@ from vit_demo.images import preprocess
 from vit_demo.inference import forward
 from vit_demo.service import engine as module
 from vit_demo.service.engine import Engine, _engines, get_engine
-from vit_demo.service.limits import forward_bytes
+from vit_demo.service.limits import job_bytes
 from vit_demo.service.source import Source
 from vit_demo.weights import PRESETS
 
@@ -196,14 +196,14 @@ def test_an_engine_is_on_the_device_that_is_named_and_otherwise_on_the_best(tiny
         _engines.clear()
 
 
-@pytest.mark.parametrize(("slow", "passes"), [(False, 3), (True, 8)])
-def test_slow_work_counts_as_more_memory(tiny, monkeypatch, slow, passes):
+@pytest.mark.parametrize("slow", [False, True])
+def test_work_counts_with_its_memory(tiny, monkeypatch, slow):
     engine, _, _ = tiny
     seen = []
     monkeypatch.setattr(engine.jobs, "run", lambda key, work, pool, nbytes: seen.append((pool, nbytes)))
     engine.run_on_model(PRESETS["photos-tiny"], 8, print, slow=slow)
     pool = "slow" if slow else "photos"
-    assert seen == [(pool, passes * forward_bytes(PRESETS["photos-tiny"], 8))]
+    assert seen == [(pool, job_bytes(PRESETS["photos-tiny"], 8, slow=slow))]
 
 
 @pytest.mark.parametrize("slow", [False, True])

@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
 from vit_demo.errors import BusyError, InputError
 from vit_demo.service import job as module
-from vit_demo.service.job import Cancelled, report
+from vit_demo.service.job import Cancelled, owner, report
 from vit_demo.service.jobs import JobRunner
 from vit_demo.service.limits import POOLS, WorkerPool
 
@@ -66,6 +67,21 @@ def test_running_jobs_never_need_more_memory_than_there_is(runner, all_count):
     jobs.append(runner.submit("more than there is", lambda: work(100), "wide", 1000))
     until(lambda: all(job.is_done for job in jobs))
     assert most == 100, "one of 60 at a time, and the largest alone"
+
+
+def test_work_above_a_visitors_share_of_memory_is_refused_with_a_sentence(runner, monkeypatch):
+    monkeypatch.setattr("vit_demo.service.jobs.MEMORY_OF_ONE", 100)
+    assert runner.run("the caller of the package decides", lambda: 1, "wide", 101) == 1
+    token = owner.set("a visitor")
+    try:
+        assert runner.run("small", lambda: runner.run("within", lambda: 2, "wide", 100), "wide") == 2
+        for begin in (runner.submit, runner.run):
+            with pytest.raises(InputError, match="choose a larger patch size"):
+                begin("large", lambda: 3, "wide", 101)
+        with pytest.raises(InputError, match="choose a larger patch size"):
+            runner.run("outer", lambda: runner.run("a network that is loaded", lambda: 4, "wide", 101), "wide")
+    finally:
+        owner.reset(token)
 
 
 def test_memory_is_counted_over_all_lanes_and_given_in_order(runner, all_count, monkeypatch):
@@ -268,21 +284,38 @@ def test_closing_finishes_what_runs_and_refuses_what_comes():
         runner.submit("late", lambda: None, "quick")
 
 
-def test_closing_cancels_what_takes_too_long():
+def long_work():
+    for done in range(10_000):
+        report(done, 10_000)
+        time.sleep(0.005)
+
+
+def test_closing_ends_what_takes_too_long_with_a_sentence():
     runner = JobRunner({"quick": WorkerPool(1, 4)}, nbytes=1)
-
-    def work():
-        for done in range(10_000):
-            report(done, 10_000)
-            time.sleep(0.005)
-
-    job = runner.submit("long", work, "quick")
+    job = runner.submit("long", long_work, "quick")
     visitor = threading.Thread(target=lambda: job.poll(WAIT))
     visitor.start()
     assert runner.close(0.2)
-    with pytest.raises(Cancelled):
+    with pytest.raises(BusyError, match="shutting down"):
         job.result()
     visitor.join()
+
+
+def test_closing_ends_training_at_once_and_still_accepts_other_work_for_a_while():
+    runner = JobRunner({"quick": WorkerPool(1, 4), "training": WorkerPool(1, 4)}, nbytes=1)
+    quick, go_on = held(runner, "running", "quick")
+    jobs = [runner.submit(number, long_work, "training") for number in range(2)]
+    with ThreadPoolExecutor(1) as pool:
+        closing = pool.submit(runner.close, WAIT, WAIT)
+        for job in jobs:
+            with pytest.raises(BusyError, match="shutting down"):
+                job.result()
+        assert runner.is_closing and not closing.done()
+        with pytest.raises(BusyError, match="shutting down"):
+            runner.submit("late", long_work, "training")
+        late = runner.submit("late", lambda: "too", "quick")
+        go_on.set()
+        assert closing.result() and (quick.result(), late.result()) == ("running", "too")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork, as ZeroGPU does")

@@ -16,9 +16,8 @@ from vit_demo.methods import chunking
 from vit_demo.model import ViT
 from vit_demo.service import engine as engine_module
 from vit_demo.service.engine import Engine
-from vit_demo.service.limits import forward_bytes
 from vit_demo.trace import Trace, TracedViT
-from vit_demo.weights import PRESETS
+from vit_demo.weights import PRESETS, costs
 
 OUT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
@@ -87,7 +86,7 @@ def test_each_block_of_a_pass_counts_its_queries_keys_and_values(patch_size):
     estimates, traces = [], []
     for depth in (1, 3):
         deep = replace(preset, config=replace(preset.config, depth=depth))
-        estimates.append(forward_bytes(deep, patch_size))
+        estimates.append(costs.forward(deep.config, patch_size).nbytes)
         with torch.inference_mode():
             TracedViT.of(ViT(deep.config))(torch.zeros(1, 1, 28, 28), trace := Trace(), patch_size=patch_size)
         traces.append(trace.num_bytes)

@@ -12,7 +12,6 @@ import vit_demo
 from vit_demo.cli import main
 from vit_demo.errors import InputError
 from vit_demo.model import ViTConfig
-from vit_demo.model.vit import ScaledDotProduct
 from vit_demo.training import small
 from vit_demo.training.small import quick_digits, random_network, shift, train_small
 from vit_demo.weights.trained import save_digits
@@ -33,7 +32,6 @@ def trained():
 
 def test_a_tiny_network_learns(trained):
     model, history = trained
-    assert all(type(block.attn.attend) is ScaledDotProduct for block in model.blocks)
     assert history.steps == len(history.loss) == 120 and not model.training
     assert np.mean(history.loss[-20:]) < 0.75 * np.mean(history.loss[:20])
     steps, accuracy = history.accuracy[-1]
@@ -83,7 +81,32 @@ def test_a_run_goes_on_from_a_network(trained):
 def test_seconds_become_steps(monkeypatch):
     ticks = iter(range(10_000))
     monkeypatch.setattr(small.time, "perf_counter", lambda: next(ticks) * 0.1)  # a tenth of a second for each step
-    assert train_small(TINY, seconds=5)[1].steps == 50
+    assert train_small(TINY, seconds=5)[1].steps == round(10 * (0.95 * 5 - 11 * 0.1)), "without eleven measurements"
+
+
+def test_a_run_that_is_stopped_keeps_what_it_learned():
+    model, history = train_small(TINY, steps=50, on_step=lambda _, history: len(history.loss) == 7)
+    assert len(history.loss) == 7 and [step for step, _ in history.accuracy] == [5, 7] and not model.training
+    assert all(p.grad is None and not p.requires_grad for p in model.parameters())
+    assert not torch.equal(weights(model), weights(random_network(TINY, 0)))
+
+
+def test_a_measurement_can_be_stopped():
+    batches = []
+
+    def stop():
+        batches.append(1)
+        if len(batches) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_small(TINY, steps=10, on_batch=stop)
+
+
+def test_a_loss_that_is_no_number_ends_with_a_sentence(monkeypatch):
+    monkeypatch.setattr(small.F, "cross_entropy", lambda logits, classes: logits.sum() * float("nan"))
+    with pytest.raises(InputError, match="lower learning rate"):
+        train_small(TINY, steps=3)
 
 
 def test_what_is_raised_after_a_step_ends_it():

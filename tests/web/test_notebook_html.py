@@ -41,7 +41,7 @@ def test_views_that_need_the_server_are_left_out():
 
 
 def test_every_block_of_the_default_digit_fits(drawing):
-    result = vit_demo.explore(drawing, "digits-small", 4)
+    result = vit_demo.explore(drawing, "digits-small", patch_size=4)
     html = result._repr_html_()
     assert len(html.encode()) <= MAX_BYTES == 320_000
     content = unpacked(document(result))
@@ -50,17 +50,17 @@ def test_every_block_of_the_default_digit_fits(drawing):
 
 
 def test_a_larger_result_has_the_last_blocks_only(drawing):
-    result = vit_demo.explore(drawing, "digits-small", 2)
+    result = vit_demo.explore(drawing, "digits-small", patch_size=2)
     html = result._repr_html_()
     assert len(html.encode()) <= MAX_BYTES
-    photo = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny", 10)._repr_html_()
+    photo = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny", patch_size=10)._repr_html_()
     assert len(photo.encode()) <= MAX_BYTES
     blocks = list(unpacked(document(result))["value"]["trace"])
     assert 0 < len(blocks) < 6 and blocks == ["5", "4", "3", "2", "1"][: len(blocks)]
 
 
 def test_replies_are_those_of_the_server(drawing):
-    result = vit_demo.explore(drawing, "digits-tiny", 7)
+    result = vit_demo.explore(drawing, "digits-tiny", patch_size=7)
     replies = unpacked(document(result))["replies"]
     label = result.labels.index(result.top(2)[1][0])
     key = f'[["kind","map"],["label",{label}],["method","relevance"]]'
@@ -72,7 +72,7 @@ def test_replies_are_those_of_the_server(drawing):
 
 
 def test_the_frame_can_neither_reach_the_notebook_nor_the_network(drawing):
-    html = vit_demo.explore(drawing, "digits-tiny", 7)._repr_html_()
+    html = vit_demo.explore(drawing, "digits-tiny", patch_size=7)._repr_html_()
     tags = []
     parser = HTMLParser()
     parser.handle_starttag = lambda tag, attributes: tags.append((tag, dict(attributes)))
@@ -84,5 +84,5 @@ def test_the_frame_can_neither_reach_the_notebook_nor_the_network(drawing):
 
 
 def test_a_result_in_text_is_one_line(drawing):
-    result = vit_demo.explore(drawing, "digits-tiny", 7)
+    result = vit_demo.explore(drawing, "digits-tiny", patch_size=7)
     assert repr(result).startswith("<Exploration: digits-tiny, patches of 7 px, grid (4, 4), 7 ")

@@ -16,12 +16,14 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import partial
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
 
 from vit_demo.cli import main
-from vit_demo.service.engine import _engines
+from vit_demo.service.engine import _engines, get_engine
+from vit_demo.service.limits import POOLS
 from vit_demo.web import server
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import uploads
@@ -41,6 +43,7 @@ from vit_demo.web.server import launch
 from dataclasses import replace
 
 def wait(*_, **__):
+    assert gc.isenabled() and gc.get_freeze_count() > 100_000, "every full collection would take long"
     report(1, 2)
     time.sleep(1.5)
     raise methods.registry.InputError("This took its time.")
@@ -49,7 +52,6 @@ wait.__wrapped__ = methods.METHODS["occlusion"].function
 methods.METHODS["occlusion"] = replace(methods.METHODS["occlusion"], function=wait)
 gc.disable()
 launch()
-assert gc.isenabled() and gc.get_freeze_count() > 100_000, "every full collection would take long"
 """
 
 
@@ -137,12 +139,48 @@ def test_a_server_that_is_stopped_finishes_requests_and_deletes_uploads(stop, tm
     assert list(tmp_path.glob("vit_demo-*"))
     process.send_signal(signal.SIGTERM)
     time.sleep(0.5)
+    assert status(port, "/readyz") == 503 and status(port, "/healthz") == 200
     other = {**request, "kind": "logit_lens"}
-    assert "shutting down" in post(port, "/gradio_api/vit_demo/request", other)["error"]
+    assert "result" in post(port, "/gradio_api/vit_demo/request", other), "a proxy has not seen it yet"
     visitor.join(60)
     assert replies == [{"error": "This took its time."}]
     assert process.wait(60) == 0
     assert not list(tmp_path.glob("vit_demo-*")), "uploads are deleted when the process ends"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")
+def test_a_server_that_is_stopped_ends_training_with_a_sentence_and_in_time(stop):
+    port = free_port()
+    process = start(port, "app.py")
+    stop.append(process)
+    wait_for(port, process)
+    assert status(port, "/readyz") == 200
+    network = {"image_size": 28, "patch_size": 7, "in_channels": 1, "num_classes": 10, "embed_dim": 32, "depth": 1,
+               "num_heads": 2, "mlp_ratio": 2.0}  # fmt: skip
+    train = {"kind": "train", "begin": {"config": network, "seconds": 60}}
+    reply = post(port, "/gradio_api/vit_demo/request", train)
+    again = {"kind": "train", "run": reply["result"]["run"]}
+    while post(port, "/gradio_api/vit_demo/request", again)["result"]["state"] != "running":
+        time.sleep(0.1)
+    with urlopen(f"http://127.0.0.1:{port}/gradio_api/heartbeat/abc", timeout=30) as idle:
+        assert idle.readline()
+        process.send_signal(signal.SIGTERM)
+        stopped = time.monotonic()
+        reply = {}
+        while "error" not in reply:
+            reply = post(port, "/gradio_api/vit_demo/request", again)
+        assert "shutting down" in reply["error"]
+        assert process.wait(60) == 0
+    assert time.monotonic() - stopped < server.SHUTDOWN_SECONDS, "it waits for no training"
+
+
+def status(port: int, path: str) -> int:
+    """The status of a response, whatever it is."""
+    try:
+        with urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as response:
+            return response.status
+    except HTTPError as error:
+        return error.code
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")
@@ -163,6 +201,26 @@ def test_uvicorn_ends_although_a_page_is_open_and_deletes_uploads(stop, tmp_path
         process.send_signal(signal.SIGTERM)
         process.wait(60)
     assert [path.name for path in folder.iterdir()] == [uploads.LOCK]
+
+
+def test_a_server_whose_workers_hang_is_not_healthy(page, monkeypatch):
+    monkeypatch.setattr(server, "HEALTH_SECONDS", 0.2)
+    assert status(page.server_port, "/healthz") == 200
+    go_on = threading.Event()
+    jobs = [get_engine().jobs.submit(None, go_on.wait, "digits") for _ in range(POOLS["digits"].workers)]
+    assert status(page.server_port, "/healthz") == 503 and status(page.server_port, "/readyz") == 200
+    go_on.set()
+    assert all(job.result() for job in jobs)
+    monkeypatch.undo()
+    assert status(page.server_port, "/healthz") == 200
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_a_server_may_open_as_many_files_as_the_system_allows():
+    program = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 5000))\n"
+    program += "from vit_demo.web.server import asgi_app; asgi_app(); print(open('/proc/self/limits').read())"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=180)
+    assert re.search(r"Max open files +5000 +5000", done.stdout), done.stderr
 
 
 def test_a_page_below_a_path_asks_for_everything_below_it(monkeypatch):

@@ -173,7 +173,8 @@ def test_processors_that_crop():
     sizes = {"size": {"height": 256, "width": 256}, "crop_size": {"height": 224, "width": 224}}
     found = parse_preprocessing(config, {**sizes, "do_center_crop": True, "resample": 3, "do_normalize": False})
     assert found.crop_fraction == 0.875 and found.interpolation == "bicubic"
-    assert parse_preprocessing(config, sizes).crop_fraction == 1  # as the processor of transformers does
-    least = {"size": 4, "crop_size": 1, "do_center_crop": True}
+    assert parse_preprocessing(config, sizes).crop_fraction == 0.875  # DeiT's processor crops by itself
+    assert parse_preprocessing(config, {**sizes, "do_center_crop": False}).crop_fraction == 1
+    least = {"size": 4, "crop_size": 1}
     assert parse_preprocessing(config, least).crop_fraction == 0.25
     assert (found.mean, found.std) == ((0, 0, 0), (1, 1, 1))

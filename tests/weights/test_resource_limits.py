@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import vit_demo
 from vit_demo.errors import PresetError
 from vit_demo.trace import Trace, TracedViT, adapt
-from vit_demo.weights import find_preset, limits
+from vit_demo.weights import costs, find_preset, limits
 
 from .model_folder import WEIGHTS_FILE, assert_refused, set_field, timm_files, write_files
 
@@ -35,7 +35,7 @@ def test_networks_that_would_keep_a_page_busy_are_refused_to_visitors(hub, tmp_p
     assert find_preset(str(write_files(tmp_path, files))).config.depth  # the operator may load it
 
 
-@pytest.mark.parametrize("limit", ["MAX_FORWARD_FLOPS", "MAX_TRACE_BYTES", "MAX_PARAMETERS"])
+@pytest.mark.parametrize("limit", ["MAX_OPERATIONS", "MAX_TRACE_BYTES", "MAX_PARAMETERS"])
 def test_each_cost_of_a_network_is_bounded_for_visitors(hub, published, monkeypatch, limit):
     hub.repositories["someone/cats"] = published.files
     monkeypatch.setattr(limits, limit, 10_000)
@@ -74,17 +74,19 @@ def test_estimates_are_those_of_the_network(patch_size, projection):
     # Written out, because the counter does not know every fused kernel of attention.
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter, torch.no_grad():
         model(pixels, patch_size=patch_size)
-    assert 0.95 < limits.forward_flops(config, patch_size) / counter.get_total_flops() <= 1
+    operations = costs.num_operations(config, patch_size, costs.num_tokens(config, patch_size))
+    assert 0.95 < 2 * operations / counter.get_total_flops() <= 1
     model(pixels, trace, patch_size=patch_size)
     kept = (*trace.q, *trace.k, *trace.v, *trace.tokens[1:])
-    assert limits.trace_bytes(config, patch_size) == sum(tensor.nbytes for tensor in kept)
+    assert costs.trace_bytes(config, patch_size) == sum(tensor.nbytes for tensor in kept)
 
 
 def test_many_heads_of_few_channels_count_what_their_scores_take():
     """They took a minute of two cores, at a seventh of the multiplications that are allowed."""
     shape = {"image_size": 60, "patch_size": 1, "embed_dim": 64, "depth": 64, "num_classes": 2}
     few, many = (vit_demo.model.ViTConfig(**shape, num_heads=heads) for heads in (1, 64))
-    assert limits.forward_flops(few, 1) == limits.forward_flops(many, 1) < limits.MAX_FORWARD_FLOPS
+    multiplications = [costs.num_operations(config, 1, costs.num_tokens(config, 1)) for config in (few, many)]
+    assert multiplications[0] == multiplications[1] < limits.MAX_OPERATIONS
     assert limits.is_affordable(few, 1)
     with pytest.raises(PresetError, match="too much time or memory"):
         limits.check_for_visitors(many, 10)
@@ -92,8 +94,8 @@ def test_many_heads_of_few_channels_count_what_their_scores_take():
 
 def test_the_largest_patches_and_networks_are_still_allowed(monkeypatch):
     config = vit_demo.model.ViTConfig(image_size=96, patch_size=limits.MAX_VISITOR_PATCH, embed_dim=64, num_heads=4)
-    monkeypatch.setattr(limits, "MAX_FORWARD_FLOPS", limits.forward_cost(config, config.patch_size))
-    monkeypatch.setattr(limits, "MAX_TRACE_BYTES", limits.trace_bytes(config, config.patch_size))
+    monkeypatch.setattr(limits, "MAX_OPERATIONS", costs.forward(config, config.patch_size).operations)
+    monkeypatch.setattr(limits, "MAX_TRACE_BYTES", costs.trace_bytes(config, config.patch_size))
     limits.check_for_visitors(config, limits.MAX_PARAMETERS)
     with pytest.raises(PresetError, match="too much time or memory"):
         limits.check_for_visitors(config, limits.MAX_PARAMETERS + 1)
@@ -142,4 +144,4 @@ def test_what_a_mask_adds_is_what_is_recorded_of_it():
     with torch.no_grad():
         network(torch.zeros(1, 3, 64, 64), recording)
     added = sum(x.shape[2] * (x.shape[3] - 8) * 3 * 4 for x in (*recording.q, *recording.k))
-    assert limits.mask_bytes(network.config, 16) == added
+    assert costs.mask_bytes(network.config, 16) == added

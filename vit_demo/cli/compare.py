@@ -53,10 +53,10 @@ def run(options: argparse.Namespace) -> None:
     from vit_demo.inference.inputs import default_preset
     from vit_demo.weights import find_preset
 
-    methods = parser.chosen_methods(options)
     image = read_image(picture.read())
     chosen = options.preset or [default_preset(image)]
     presets = {name: find_preset(name) for name in chosen}
+    methods = parser.chosen_methods(options, has_classes=all(preset.labels for preset in presets.values()))
     combinations = [(name, size) for name in presets for size in patch_sizes(presets, name, options.patch_size)]
     results: list[Exploration] = []
     maps: list[list[NDArray[np.float32]]] = []

@@ -66,8 +66,7 @@ def run(options: argparse.Namespace) -> bool:
     from vit_demo.inference.explainer import Explainer
     from vit_demo.inference.explore import explore
 
-    methods = parser.chosen_methods(options)
-    choices = parser.map_options(options, methods)
+    methods, choices = parser.chosen_maps(options, has_classes=True)
     how = {name: getattr(options, name) for name in ("patch_size", "device", "fit", "labels", "template")}
     explain: Callable[[str | bytes], Exploration] = partial(explore, **how)  # each picture has its own preset
     if options.preset is not None:
@@ -83,6 +82,7 @@ def run(options: argparse.Namespace) -> bool:
                 report_failure(picture, error, options.json, alone=len(pictures) == 1, more_to_do=more_to_do)
                 report.add_failure(picture.name, str(error))
                 continue
+            methods, choices = parser.chosen_maps(options, has_classes=bool(result.labels))
             label = result.labels[result.target(options.label)] if result.labels else None
             maps = list[ExplainedMap]()
             for method, chosen in zip(methods, choices, strict=True):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from vit_demo.defaults import (
     CLASSLESS_METHOD,
+    DEFAULT_METHOD,
     DIGITS_PRESET,
     DIRECTIONS,
     FITS,
@@ -119,7 +120,7 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
     """Adds ``--method``, ``--label``, ``--against``, ``--fit`` and ``--device``."""
     command.add_argument(
         "--method", type=names, action="extend", metavar="M[,M]",
-        help=f"one or more explanation methods (default: {CLASSLESS_METHOD}): {', '.join(METHOD_NAMES)}",
+        help=f"one or more explanation methods (default: {DEFAULT_METHOD}): {', '.join(METHOD_NAMES)}",
     )  # fmt: skip
     command.add_argument(
         "--label", metavar="CLASS", help="class to explain, for methods that depend on it (default: the predicted one)"
@@ -131,11 +132,15 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
     add_device(command)
 
 
-def chosen_methods(options: argparse.Namespace) -> list[Method]:
-    """The methods of ``--method``, each once; a class may be named only if one of them depends on it."""
+def chosen_methods(options: argparse.Namespace, *, has_classes: bool) -> list[Method]:
+    """The methods of ``--method``, each once; a class may be named only if one of them depends on it.
+
+    Without the option, the method depends on whether the model ``has_classes``.
+    """
     from vit_demo.methods import find_method
 
-    methods = [find_method(name) for name in dict.fromkeys(options.method or [CLASSLESS_METHOD])]
+    default = DEFAULT_METHOD if has_classes else CLASSLESS_METHOD
+    methods = [find_method(name) for name in dict.fromkeys(options.method or [default])]
     applies = {
         "label": any(method.class_specific for method in methods),
         "against": any(method.compares_classes for method in methods),
@@ -192,8 +197,9 @@ def setting(text: str) -> tuple[str, Any]:
     return name, int(value) if value.lstrip("-").isdecimal() else flags.get(value.lower(), value)
 
 
-def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[dict[str, Any]]:
-    """The options of the command line that each method has; ``InputError`` if none of them has an option."""
+def chosen_maps(options: argparse.Namespace, *, has_classes: bool) -> tuple[list[Method], list[dict[str, Any]]]:
+    """The methods, and the options that each of them has; ``InputError`` if none of them has an option."""
+    methods = chosen_methods(options, has_classes=has_classes)
     names = ("block", "head", "query", "direction")
     set_options = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     for option in set_options:
@@ -209,4 +215,4 @@ def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[
     offered_by = [{name: value for name, value in set_options.items() if method.offers(name)} for method in methods]
     for method, values in zip(methods, offered_by, strict=True):
         method.check_options(values)
-    return offered_by
+    return methods, offered_by

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from PIL import Image, ImageOps
+from PIL import Image
 
 Box: TypeAlias = tuple[float, float, float, float]
 FittedBy = Literal["crop", "squash", "keep", "border"]
@@ -32,7 +32,11 @@ def model_view(
     width, height = (max(1, round(side * scale)) for side in geometry.input_size)
     if geometry.mode != "border":
         return image.resize((width, height), Image.Resampling.LANCZOS, box=geometry.box)
-    fill = tuple(round(255 * value) for value in mean)
-    left, top, right, bottom = map(round, geometry.box)
-    inside = image.crop((max(left, 0), max(top, 0), min(right, image.width), min(bottom, image.height)))
-    return ImageOps.pad(inside, (width, height), Image.Resampling.LANCZOS, fill)
+    left, top, right, bottom = geometry.box
+    inside = max(left, 0), max(top, 0), min(right, image.width), min(bottom, image.height)
+    x, y = width / (right - left), height / (bottom - top)
+    corners = [round((side - start) * by) for side, start, by in zip(inside, (left, top) * 2, (x, y) * 2, strict=True)]
+    size = max(1, corners[2] - corners[0]), max(1, corners[3] - corners[1])
+    view = Image.new("RGB", (width, height), tuple(round(255 * value) for value in mean))
+    view.paste(image.resize(size, Image.Resampling.LANCZOS, box=inside), (corners[0], corners[1]))
+    return view

@@ -19,6 +19,8 @@ _SIDES = (256, 32)
 
 _LINE_WIDTH = 0.03  # of the widest ruled line, as a share of the longer side; the pad's thinnest pen has 0.055
 _FRAME = 0.08  # of the margin in which pieces of a cell's border lie, in the same unit
+_THUMBNAIL = 64
+"""Longest side, in pixels, below which a picture shows too little paper to tell light, bars and print from strokes."""
 
 _PAPER = 24
 """Distance of colours, of 255, up to which a pixel is paper."""
@@ -44,15 +46,16 @@ def find_ink(image: Image.Image) -> np.ndarray | None:
 
     Ink is float32 [H, W] from 0 (paper) to 1, or None if there is nothing but paper and specks.
     """
-    image = _without_bars(_reduce_to(image, 1024))  # finer detail takes time and adds nothing
+    image = _reduce_to(image, 1024)  # finer detail takes time and adds nothing
+    is_thumbnail = max(image.size) < _THUMBNAIL
+    image = image if is_thumbnail else _without_bars(image)
     pixels = np.asarray(image)
     red, green, blue = np.moveaxis(pixels, -1, 0)
     if np.array_equal(red, green) and np.array_equal(red, blue):
         pixels = pixels[..., :1]  # one channel is enough for a grey picture, such as a drawing
     contrast, flat = _contrast_on_uniform_paper(pixels)
     floor = 0.0
-    # Only a photo has paper of varying colour; a thumbnail has too little paper to decide that.
-    photo = not flat and max(image.size) >= 64
+    photo = not flat and max(image.size) >= _THUMBNAIL  # only a photo has paper of varying colour
     if photo:
         contrast = _contrast_under_uneven_light(_reduce_to(image, 512))  # averaging pixels reduces noise
         # Most of the picture is paper, so median and median absolute deviation describe the paper and its noise.
@@ -66,7 +69,7 @@ def find_ink(image: Image.Image) -> np.ndarray | None:
     ink = ((contrast - floor) / (full - floor)).clip(0, 1)
     if photo:  # pressure and light vary along a stroke, but MNIST's strokes are uniform
         ink = ((ink - 0.25) * 2).clip(0, 1)
-    return _remove_specks(_without_lines(ink), photo)
+    return _remove_specks(ink if is_thumbnail else _without_lines(ink), photo, is_thumbnail)
 
 
 def _reduce_to(image: Image.Image, side: int) -> Image.Image:
@@ -132,15 +135,27 @@ def _channels_first(image: Image.Image) -> np.ndarray:
 def _without_bars(image: Image.Image) -> Image.Image:
     """Cuts off a pair of bars, as a letterbox has: lines at both ends in one colour, and none of it beside them."""
     block = -(-max(image.size) // 128)
-    pixels = np.asarray(image.reduce(block), np.float32).transpose(2, 0, 1)
+    pixels = np.ascontiguousarray(np.asarray(image.reduce(block), np.float32).transpose(2, 0, 1))
     box = [0, 0, *image.size]
-    for axis, lines in ((1, pixels), (0, pixels.transpose(0, 2, 1))):
-        distance = np.abs(lines - lines[:, :1].mean(2, keepdims=True)).max(0)
+    for axis, first_line in ((1, pixels[:, 0]), (0, pixels[:, :, 0])):
+        distance = np.abs(pixels - first_line.mean(1)[:, None, None]).max(0)
+        distance = distance if axis else distance.T
         bar = distance.max(1) <= _PAPER
         first, last = int(bar.argmin()) + 1, len(bar) - 1 - int(bar[::-1].argmin())  # next to each lies a blurred line
-        if bar[0] and bar[-1] and first < last - 1 and distance[[first, last - 1]].min() > _PAPER:
+        is_pair = bar[0] and bar[-1] and first < last - 1 and distance[[first, last - 1]].min() > _PAPER
+        if is_pair and _shows_writing(pixels[:, first:last] if axis else pixels[:, :, first:last]):
             box[axis], box[axis + 2] = first * block, last * block
     return image.crop((box[0], box[1], box[2], box[3])) if box != [0, 0, *image.size] else image
+
+
+def _shows_writing(pixels: np.ndarray) -> bool:
+    """Whether there is paper all around and ink within it, in pixels ``[3, H, W]``: a stroke alone has no paper."""
+    border = border_of(pixels[0, ..., None])
+    paper = np.median(pixels[:, border], axis=1)
+    ink = np.abs(pixels - paper[:, None, None]).max(0) > _INK
+    inside = extent(ink & ~border)
+    most = max(side.mean() for side in (ink[0], ink[-1], ink[:, 0], ink[:, -1]))
+    return bool(most < 0.2 and max(map(len, inside)) > 0.25 * max(ink.shape))
 
 
 def _without_lines(ink: np.ndarray) -> np.ndarray:
@@ -170,10 +185,11 @@ def _without_lines(ink: np.ndarray) -> np.ndarray:
     return clean if any(ends) and max(map(len, extent(left))) > 0.1 * side else ink
 
 
-def _remove_specks(ink: np.ndarray, photo: bool) -> np.ndarray | None:
+def _remove_specks(ink: np.ndarray, photo: bool, is_thumbnail: bool) -> np.ndarray | None:
     """Erases connected components with very little ink; returns None if even the largest is only a speck.
 
-    It erases frames as well, and in a photo what touches the border (the table, a finger), if enough else is left.
+    Unless in a thumbnail it erases frames as well, and in a photo what touches the border (the table, a finger), if
+    enough else is left.
     """
     cell = -(-max(ink.shape) // 96)  # components are found on a coarse grid of cells
     height, width = ink.shape
@@ -184,7 +200,7 @@ def _remove_specks(ink: np.ndarray, photo: bool) -> np.ndarray | None:
     amount = np.bincount(labels.ravel(), weights=cells.sum(0, dtype=np.float64).ravel())
     amount[0] = 0
     inner = amount.copy()
-    inner[_pieces_at_edges(labels, amount, photo)] = 0
+    inner[[] if is_thumbnail else _pieces_at_edges(labels, amount, photo)] = 0
     amount = inner if inner.max() > (0.05 if photo else 0.1) * amount.max() else amount
 
     def on_pixels(mask: np.ndarray) -> np.ndarray:

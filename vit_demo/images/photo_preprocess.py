@@ -15,6 +15,9 @@ from vit_demo.images.rgb import MAX_SIDE
 MIN_PHOTO_SIDE = 16
 """Shortest side of a photo, in pixels: about one patch of most models."""
 
+MOST_CROP = 4.0
+"""The largest crop fraction: above 1, black bars surround the photo."""
+
 PLAIN_DEVIATION = 0.02
 """Standard deviation of normalised pixels, a few of 255 levels, below which a picture counts as one plain colour."""
 
@@ -55,9 +58,9 @@ def preprocess(
 
     "crop" is timm's evaluation transform to the pixel. By the crop mode "center" the shorter side is resized to
     `image_size / crop_fraction`, by "squash" both sides are, by "border" the longer one; then the central square is
-    cropped, where bars of the mean colour fill what is missing. "squash" resizes the whole picture to the square.
-    "keep" resizes the whole picture to a rectangle of whole patches, at most as many as the square has, that comes
-    closest to its aspect ratio and size.
+    cropped. Bars fill what is missing: of the mean colour by "border", otherwise black. "squash" resizes the whole
+    picture to the square. "keep" resizes the whole picture to a rectangle of whole patches, at most as many as the
+    square has, that comes closest to its aspect ratio and size.
 
     Returns:
         The tensor [1, 3, H, W], float32, and its geometry.
@@ -67,8 +70,8 @@ def preprocess(
     """
     if not 1 <= patch_size <= image_size or (mode != "keep" and image_size % patch_size):
         raise PresetError(f"Patches of {patch_size} px do not tile {image_size} px: choose a divisor of {image_size}.")
-    if not 0 < crop_fraction <= 1:
-        raise PresetError(f"The crop fraction must be above 0 and at most 1, not {crop_fraction}.")
+    if not 0 < crop_fraction <= MOST_CROP:
+        raise PresetError(f"The crop fraction must be above 0 and at most {MOST_CROP:g}, not {crop_fraction}.")
     try:
         resampling = Image.Resampling[interpolation.upper()]
     except KeyError as error:
@@ -79,7 +82,9 @@ def preprocess(
     input_size = (image_size, image_size)
     shown: FittedBy = mode
     if mode == "crop":
-        shown = crop_mode if crop_mode in ("squash", "border") else "crop"
+        shown = (
+            "border" if crop_fraction > 1 or crop_mode == "border" else "squash" if crop_mode == "squash" else "crop"
+        )
         fill = [round(255 * value) for value in mean]
         fitted, box = _crop(image, image_size, math.floor(image_size / crop_fraction), crop_mode, resampling, fill)
     elif mode == "squash":
@@ -111,8 +116,8 @@ def _crop(
     right, bottom = left + image_size, top + image_size
     x, y = image.width / width, image.height / height
     box = (left * x, top * y, right * x, bottom * y)
-    if mode == "border":
-        fitted = Image.new("RGB", (image_size, image_size), tuple(fill))
+    if mode == "border" or target < image_size:
+        fitted = Image.new("RGB", (image_size, image_size), tuple(fill) if mode == "border" else 0)
         fitted.paste(image.resize((width, height), resampling), (-left, -top))
         return fitted, box
     box = (*box[:2], min(box[2], image.width), min(box[3], image.height))

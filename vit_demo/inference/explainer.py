@@ -15,12 +15,15 @@ from torch import Tensor, nn
 
 from vit_demo.accelerator import best_device, device_name
 from vit_demo.checks import find_device, path_or_name, whole_number
+from vit_demo.defaults import DEFAULT_METHOD
+from vit_demo.earlier import spelled
 from vit_demo.errors import InputError, PresetError
 from vit_demo.images import ImageSource
 from vit_demo.inference import maps, words
 from vit_demo.inference.cache import MODEL_BYTES, ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import RunOnModel, forward_batch, retry_with_less_memory, run_in_memory, run_on
+from vit_demo.inference.found import CHANGED, ONLY_IN_MEMORY, UNCLEAR, unnormalised, with_notes
 from vit_demo.inference.inputs import (
     Fit,
     ModelInput,
@@ -35,7 +38,8 @@ from vit_demo.inference.inputs import (
 from vit_demo.inference.labels import Labels, class_names
 from vit_demo.model import ViT
 from vit_demo.scores import SCORES, Scores, scores_for
-from vit_demo.trace import TracedViT, adapt
+from vit_demo.sentences import joined
+from vit_demo.trace import Output, TracedViT, adapt
 from vit_demo.weights import Preset, find_preset
 from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
@@ -45,6 +49,7 @@ from vit_demo.words.texts import AS_TYPED
 T = TypeVar("T")
 
 GIVEN = "Its input was given, so this package prepared nothing."
+TRANSFORMED = "Its photo was prepared by the transform that was given."
 
 _numbers = itertools.count(1)
 _presets: dict[str, Preset] = {}
@@ -60,6 +65,7 @@ class Explainer:
         labels: As in ``vit_demo.explore``, like all others here; words for a network of pictures and text.
         transform: From a picture to the input of a network in memory.
         scores: What the logits become.
+        output: Where the logits of a network in memory are in what it returns.
         patch_size: In pixels.
         device: Where a named network runs.
         fit: How a photo becomes the input.
@@ -83,6 +89,7 @@ class Explainer:
         labels: Labels | None = None,
         transform: Transform | None = None,
         scores: Literal["auto"] | Scores = "auto",
+        output: Output | None = None,
         patch_size: int | None = None,
         device: str | None = None,
         fit: Fit = "crop",
@@ -97,13 +104,14 @@ class Explainer:
             labels = model.words
             scores = ("softmax" if model.is_softmax else "sigmoid") if scores == "auto" else scores
         self._labels, self._transform, self._scores, self._fit = labels, transform, scores, fit
+        self._output = output
         self._module = model if isinstance(model, nn.Module) else None
         if self._module is not None:
             self._patch_size = None if patch_size is None else whole_number(patch_size, "The patch size", 1)
             self._known = preprocessing_of(self._module)
             return
-        if transform is not None:
-            raise InputError("transform= is for networks in memory: pass one as the model.")
+        if transform is not None or output is not None:
+            raise InputError(ONLY_IN_MEMORY.format("transform=" if output is None else "output="))
         name = path_or_name(model)
         preset = _presets.get(name) or find_preset(name)
         if preset.source == "hub":  # its configuration is read once
@@ -153,11 +161,12 @@ class Explainer:
             for _, group in itertools.groupby(part, lambda arguments: arguments[0].pixels.shape):
                 yield from _run_together(list(group))
 
+    @spelled(targets="label")
     def maps(
         self,
         x: Tensor,
-        method: str = "libra_fullgrad",
-        targets: maps.Targets = None,
+        method: str = DEFAULT_METHOD,
+        label: maps.Targets = None,
         against: maps.Targets = None,
         **options: Any,
     ) -> Tensor:
@@ -166,7 +175,7 @@ class Explainer:
         Args:
             x: The network's own input, normalised, float ``[B, C, H, W]``.
             method: Its name; see ``vit_demo.methods()``.
-            targets: A label or index for all images, ``[B]`` of them, or a function from the logits ``[B, K]``, or from
+            label: A label or index for all images, ``[B]`` of them, or a function from the logits ``[B, K]``, or from
                 the embeddings ``[B, D]`` of a network without classes, to the scalars ``[B]`` that are explained; each
                 image's predicted class for None.
             against: The classes that the first are compared with, in the same forms but a function; None for none.
@@ -177,11 +186,11 @@ class Explainer:
 
         Raises:
             InputError: If ``x`` is no such batch, there is no such method, or it has no such option.
-            LabelError: If there is no such class, or the network has none and ``targets`` is no function.
+            LabelError: If there is no such class, or the network has none and ``label`` is no function.
         """
         maps.check_batch(x)
         preset, network = self._network((x.shape[2], x.shape[3]), x.shape[1])
-        return maps.maps(network, preset.labels, x, method, targets, against, options)
+        return maps.maps(network, preset.labels, x, method, label, against, options)
 
     def runner(self, pixels: Tensor) -> RunOnModel:
         """Runs functions on the network for inputs ``[1, C, height, width]`` of a shape, as results need it."""
@@ -211,32 +220,44 @@ class Explainer:
                 "dynamic_img_size=True if it is timm's."
             )
         if pixels is not None:
-            preset = replace(preset, assumed=GIVEN)
+            note = GIVEN if isinstance(image, Tensor) else TRANSFORMED
+            preset = replace(preset, assumed=joined(note, preset.note))
             given = ModelInput.of_tensor(pixels)
         else:
             assert picture is not None
-            if preset.assumed and not self._known.is_known:
-                warnings.warn(preset.assumed, stacklevel=4)
+            if network.structure.scale is None:
+                raise InputError(CHANGED)
             if preset.task == "photos" and channels != 3:
                 raise InputError(f"This network takes {channels} channels: pass its input as a tensor, or transform=.")
             given = ModelInput.of(picture, preset, network.patch_size, self._fit)
-        run = partial(run_in_memory, network)
-        return replace(given, source=source), preset, network.patch_size, self._fit, run
+            given, preset = unnormalised(given, preset, network.structure.scale, self._known.is_known)
+            if preset.assumed and not self._known.is_known:
+                warnings.warn(preset.assumed, stacklevel=4)
+        is_unclear = network.structure.already == "unclear" and self._scores == "auto" and bool(preset.labels)
+        if is_unclear:
+            warnings.warn(UNCLEAR, stacklevel=4)
+        preset = replace(preset, assumed=with_notes(preset.assumed, network.structure.overlaps, is_unclear))
+        return replace(given, source=source), preset, network.patch_size, self._fit, partial(run_in_memory, network)
 
     def _network(self, size: tuple[int, int], channels: int) -> tuple[Preset, TracedViT]:
         """The network for inputs of a size, and what is known of it."""
         if self._module is None:
             patch_size = self._preset.check_patch_size(self._patch_size)
-            return self._preset, _Named(self._preset, patch_size, str(self._place)).network(self._place)
+            loaded = _Named(self._preset, patch_size, str(self._place)).network(self._place)
+            network = loaded.resized(patch_size)
+            network.scores = loaded.scores
+            return self._preset, network
         can_resize = isinstance(self._module, ViT) or hasattr(self._module, "set_input_size")
         own = None if can_resize else self._patch_size
-        network = adapt(self._module, size, patch_size=own, in_channels=channels)
+        network = adapt(self._module, size, patch_size=own, in_channels=channels, output=self._output)
         if self._patch_size is not None:
             network = network.resized(self._patch_size)
         if self._scores == "auto" and self._labels is None and not network.structure.has_head:
             network.config = replace(network.config, num_classes=0)  # an embedding
-        found = scores_for(self._known.problem_type, network.config.num_classes)
+        usual = scores_for(self._known.problem_type, network.config.num_classes)
+        found = network.already if network.already in ("softmax", "sigmoid") and usual != "none" else usual
         network.scores = found if self._scores == "auto" else self._scores
+        network.already = network.already if network.scores == network.already else ""
         return _preset(self._module, network, self._known, self._labels), network
 
 
@@ -278,12 +299,13 @@ class _Named:
 def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Labels | None) -> Preset:
     config = network.config
     is_digit = config.in_channels == 1 and config.image_size == 28 and not known.is_known
+    names, note = class_names(known.labels, config.num_classes, labels)
     return Preset(
         name=type(module).__name__,
         title=type(module).__name__,
         task="digits" if is_digit else "photos",
         config=config,
-        labels=class_names(known.labels, config.num_classes, labels),
+        labels=names,
         patch_sizes=(network.patch_size,),
         default_patch_size=network.patch_size,
         flexible=False,
@@ -293,6 +315,7 @@ def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels:
         scores=network.scores,
         takes_words=isinstance(module, WordClassifier),
         template=module.template if isinstance(module, WordClassifier) else AS_TYPED,
-        assumed="" if is_digit else known.note,
+        assumed="" if is_digit else joined(known.note, note),
+        note=note,
         revision=str(next(_numbers)),  # its weights may change, so no result of another time is its own
     )

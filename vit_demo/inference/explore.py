@@ -8,6 +8,7 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from vit_demo.defaults import WORDS_PRESET
+from vit_demo.earlier import spelled
 from vit_demo.errors import InputError
 from vit_demo.images import ImageSource
 from vit_demo.inference.explainer import Explainer
@@ -15,21 +16,23 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Fit, Source, Transform, default_preset, read_each, read_picture, source_of
 from vit_demo.inference.labels import Labels
 from vit_demo.scores import Scores
+from vit_demo.trace import Output
 from vit_demo.words.texts import AS_TYPED
 
 
+@spelled("patch_size", "device", "fit", preset="model")
 def explore(
     image: ImageSource | Tensor,
     model: str | os.PathLike[str] | nn.Module | None = None,
+    *,
     patch_size: int | None = None,
     device: str | None = None,
     fit: Fit = "crop",
-    *,
     labels: Labels | None = None,
     transform: Transform | None = None,
     scores: Literal["auto"] | Scores = "auto",
+    output: Output | None = None,
     template: str = AS_TYPED,
-    preset: str | os.PathLike[str] | None = None,
 ) -> Exploration:
     """Runs one image through one model.
 
@@ -56,8 +59,10 @@ def explore(
             probability for each class; ``"none"``, no probabilities. ``"auto"``: by the ``problem_type`` of
             transformers; sigmoid for one output; softmax for other networks with a classifier head. The output of a
             network in memory without one is an embedding, which has no classes unless ``labels`` or ``scores`` say so.
+            Outputs that are probabilities already stay what they are.
+        output: Where the logits ``[B, K]`` of a network in memory are in what it returns: the name or index of a part,
+            or a function of all of it; for None the field ``logits``, or what its last linear layer led to.
         template: The text that stands for a word, with ``{}`` in its place, as in ``"a photo of a {}"``.
-        preset: The same as ``model``, for names; give only one of both.
 
     Returns:
         The result. It is computed in this thread; of many images, an ``Explainer`` loads or inspects the network once.
@@ -78,19 +83,18 @@ def explore(
         >>> ex.top(1)
         [('7', 0.998...)]
     """
-    if model is not None and preset is not None:
-        raise InputError("model= and preset= are the same: give only one of both.")
-    source, chosen = source_of(image), preset if model is None else model
-    if chosen is None:
+    source = source_of(image)
+    if model is None:
         if isinstance(image, Tensor):
             raise InputError("Tensors are for networks in memory: pass one as the model.")
         image = read_picture(image)
-        chosen = default_preset(image) if labels is None else WORDS_PRESET
+        model = default_preset(image) if labels is None else WORDS_PRESET
     explainer = Explainer(
-        chosen,
+        model,
         labels=labels,
         transform=transform,
         scores=scores,
+        output=output,
         patch_size=patch_size,
         device=device,
         fit=fit,
@@ -99,19 +103,35 @@ def explore(
     return replace(explainer(image), source=source)
 
 
+@spelled("patch_size", preset="model")
 def explore_batch(
     images: Iterable[ImageSource | Tensor],
     model: str | os.PathLike[str] | nn.Module | None = None,
+    *,
     patch_size: int | None = None,
-    **options: Any,
+    device: str | None = None,
+    fit: Fit = "crop",
+    labels: Labels | None = None,
+    transform: Transform | None = None,
+    scores: Literal["auto"] | Scores = "auto",
+    template: str = AS_TYPED,
+    batch_size: int = 16,
+    on_error: Literal["raise", "skip"] = "raise",
 ) -> Iterator[Exploration]:
-    """Runs many images through one model, sixteen at a time.
+    """Runs many images through one model, several at a time.
 
     Args:
         images: A list, or what else gives one after the other, each as ``image`` of ``explore``.
-        model: As in ``explore``.
-        patch_size: As in ``explore``.
-        **options: Further arguments of ``Explainer`` and ``Explainer.batch``.
+        model: As in ``explore``, like all others here but the last two.
+        patch_size: In pixels.
+        device: Where it runs.
+        fit: How a photo becomes the input.
+        labels: Names of classes, or words.
+        transform: From a picture to the input.
+        scores: What the logits become.
+        template: The text of a word.
+        batch_size: As in ``Explainer.batch``.
+        on_error: As in ``Explainer.batch``.
 
     Yields:
         The result of each image, in their order; ``source`` is its path, or else its number.
@@ -119,13 +139,13 @@ def explore_batch(
     Raises:
         InputError: What ``Explainer.batch`` raises, when it comes to that image.
     """
-    own = {name: options.pop(name) for name in ("batch_size", "on_error") if name in options}
-    if model is None and "preset" not in options:  # each picture decides
+    how: dict[str, Any] = {"patch_size": patch_size, "device": device, "fit": fit, "labels": labels}
+    how |= {"transform": transform, "scores": scores, "template": template}
+    if model is None:  # each picture decides
 
         def read(image: ImageSource | Tensor, source: Source) -> Exploration:
-            return replace(explore(image, None, patch_size, **options), source=source)
+            return replace(explore(image, **how), source=source)
 
-        yield from read_each(images, own.get("on_error", "raise"), read)
+        yield from read_each(images, on_error, read)
         return
-    chosen = options.pop("preset", None) if model is None else model
-    yield from Explainer(chosen, patch_size=patch_size, **options).batch(images, **own)
+    yield from Explainer(model, **how).batch(images, batch_size, on_error)

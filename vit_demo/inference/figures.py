@@ -43,7 +43,8 @@ def overlay(
         ex: The result.
         values: ``[rows, cols]``; values below 0 get a colour of their own, and NaN none.
         alpha: Opacity of the strongest patch, in [0, 1].
-        method: Whose map it is; if no value reaches the floor of its unit, the map is faint, as on the page.
+        method: Whose map it is, which maps of ``heatmap`` know themselves: whether values below 0 have a colour of
+            their own, and that the map is faint, as on the page, if no value reaches the floor of its unit.
         smooth: Whether neighbouring patches blend; by default each is a square.
         cmap: Name of a colour map of matplotlib; the page's colours for None.
         size: Longest side, in pixels.
@@ -53,6 +54,7 @@ def overlay(
         InputError: If the map has another shape than the grid, the opacity is not in [0, 1], there is no such colour
             map, the size is out of range, or a drawing has no photo.
     """
+    method = method or getattr(values, "method", None)
     values = as_map(ex, values)
     if not (isinstance(alpha, Real) and 0 <= alpha <= 1):
         raise InputError(f"The opacity must be a number from 0 to 1, not {alpha!r}.")

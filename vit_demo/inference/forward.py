@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.errors import CheckpointError
 from vit_demo.methods import memory_budget
+from vit_demo.model.resample import num_bytes
 from vit_demo.trace import Trace, TracedViT
 from vit_demo.words.classifier import whole_pass
 
@@ -129,11 +130,17 @@ def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple
     _check_finite(logits)
     found = []
     for index in range(len(pixels)):
-        q, k, v = ([tensor[index : index + 1] for tensor in kept] for kept in (trace.q, trace.k, trace.v))
-        pooling = None if trace.pooling is None else trace.pooling[index : index + 1]
+        q, k, v = ([_alone(tensor, index) for tensor in kept] for kept in (trace.q, trace.k, trace.v))
+        pooling = None if trace.pooling is None else _alone(trace.pooling, index)
         part = Trace((), trace.grid, trace.num_prefix_tokens, q, k, v, pooling=pooling)
-        found.append((logits[index, : model.config.num_classes], part, seconds))
+        found.append((_alone(logits, index)[0, : model.config.num_classes], part, seconds))
     return tuple(found)
+
+
+def _alone(x: Tensor, index: int) -> Tensor:
+    """One image of a batch, ``[1, ...]``, that does not keep the memory of the others."""
+    part = x[index : index + 1]
+    return part.clone() if num_bytes([part]) > part.nbytes else part
 
 
 def _check_finite(logits: Tensor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from vit_demo.inference.sequence import as_map, other_class, query_token
 from vit_demo.methods import Method, Progress, attention_from, find_method, to_grid
 from vit_demo.methods.targets import input_gradient
 
+Score = Callable[["Tensor"], "Tensor"]
+"""From logits ``[B, K]`` to the numbers ``[B]`` that are explained."""
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
@@ -22,10 +26,27 @@ if TYPE_CHECKING:
     from vit_demo.inference.exploration import Exploration, Label, Query
 
 
+class Map(np.ndarray[Any, np.dtype[np.float32]]):
+    """A map, float32 ``[rows, cols]``, that knows its method; what is computed from it does not."""
+
+    method: str | None = None
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What a function of NumPy gives: no map."""
+        return array[()] if return_scalar or not array.ndim else np.asarray(array)
+
+    @classmethod
+    def of(cls, values: Tensor, method: str) -> Map:
+        """The map ``[rows, cols]`` of a method."""
+        found = values.cpu().numpy().view(cls)
+        found.method = method
+        return found
+
+
 def heatmap(
     ex: Exploration,
     method: str,
-    label: Label = None,
+    label: Label | Score = None,
     progress: Progress | None = None,
     *,
     against: Label = None,
@@ -36,13 +57,15 @@ def heatmap(
     Args:
         ex: The result.
         method: Its name.
-        label: A label or its index, for a method that depends on the class; the predicted class for None.
+        label: A label or its index, for a method that depends on the class; the predicted class for None. Or a function
+            from the logits ``[B, K]``, or from the embedding of a network without classes, to the numbers ``[B]`` that
+            are explained.
         progress: Called with the passes done and their total, for a method that takes many.
         against: Another class: the map then shows the evidence for the first rather than for this one.
         **options: The method's own, such as ``block``, ``query``, ``window`` or ``budget``.
 
     Returns:
-        float32 ``[rows, cols]``, in the method's unit.
+        float32 ``[rows, cols]``, in the method's unit; ``overlay`` knows from it how it is drawn.
 
     Raises:
         InputError: If there is no such method, it has no such option, a value is out of range, or a label is given to a
@@ -55,25 +78,34 @@ def heatmap(
     options |= {name: int(options[name]) for name in integers}  # NumPy's are no seeds for torch
     if label is not None and not found.class_specific:
         raise InputError(f"{method} does not depend on a class: leave the label out, or choose another method.")
-    target = ex.target(label) if found.class_specific else None
+    target = _target(ex, label, against) if found.class_specific else None
     options |= comparison(ex, found, target, against)
     token = query_token(ex, options.get("block", -1), options.get("head"), options.get("query"))
     if found.offers("query"):
         options["query"] = token
     if found.cost == "trace":
-        return to_grid(found.function(ex.trace, **options), ex.trace)[0].cpu().numpy()
+        return Map.of(to_grid(found.function(ex.trace, **options), ex.trace)[0], found.name)
     if found.reports_progress:
         options["progress"] = progress
     arguments = (target,) if found.class_specific else ()
-    return ex.run(found.function, *arguments, slow=found.is_slow, **options)[0].numpy()
+    return Map.of(ex.run(found.function, *arguments, slow=found.is_slow, **options)[0], found.name)
 
 
-def gradient(ex: Exploration, label: Label = None, *, against: Label = None) -> NDArray[np.float32]:
+def _target(ex: Exploration, label: Label | Score, against: Label) -> Any:
+    """The index of a class, or the function that is given in its place."""
+    if not callable(label):
+        return ex.target(label)
+    if against is not None:
+        raise InputError("A function of the logits is compared with nothing: let it subtract what it should.")
+    return label
+
+
+def gradient(ex: Exploration, label: Label | Score = None, *, against: Label = None) -> NDArray[np.float32]:
     """The gradient of a class's logit with respect to the network's input, ``ex.pixels``.
 
     Args:
         ex: The result.
-        label: A label or its index; the predicted class for None.
+        label: As in ``heatmap``.
         against: Another class: the gradient of the difference of both logits.
 
     Returns:
@@ -82,7 +114,7 @@ def gradient(ex: Exploration, label: Label = None, *, against: Label = None) -> 
     Raises:
         LabelError: If there is no such class.
     """
-    target = ex.target(label)
+    target = _target(ex, label, against)
     other = None if against is None else other_class(ex, target, against)
     found: NDArray[np.float32] = ex.run(input_gradient, target, other)[0].numpy()
     return found
@@ -121,7 +153,7 @@ def faithfulness(
     ex: Exploration,
     method: str | NDArray[np.floating] = DEFAULT_METHOD,
     steps: int = NUM_STEPS,
-    label: Label = None,
+    label: Label | Score = None,
     baseline: Baseline = "mean",
     seeds: int = NUM_RANDOM_ORDERS,
     progress: Progress | None = None,
@@ -135,7 +167,8 @@ def faithfulness(
         method: Name of a method, or a map ``[rows, cols]`` of your own.
         steps: How many times patches are replaced, or returned.
         label: Whose probability is measured, and whose map it is; the predicted class for None. Of a class with a
-            probability below ``IMPROBABLE``, 0.1, the logit is measured, because there is little to lose.
+            probability below ``IMPROBABLE``, 0.1, the logit is measured, because there is little to lose; see
+            ``Faithfulness.measured``. A function as in ``heatmap`` is measured itself.
         baseline: What replaces a patch: ``"mean"``, the colour that normalization maps to 0; ``"blur"``, the picture
             without its details; or ``"black"``.
         seeds: How many random orders.
@@ -147,7 +180,7 @@ def faithfulness(
         InputError: If there is no such method or baseline.
         LabelError: If there is no such class.
     """
-    target = ex.target(label)
+    target = _target(ex, label, against)
     steps, seeds = whole_number(steps, "The number of steps", 1), whole_number(seeds, "The number of random orders", 0)
     if isinstance(method, str):
         found = find_method(method)
@@ -163,17 +196,17 @@ def faithfulness(
 def delete_and_insert(
     ex: Exploration,
     values: Tensor | int,
-    label: Label,
+    label: Label | Score,
     baseline: Baseline,
     *,
     against: Label = None,
     **options: Any,
 ) -> metrics.Faithfulness:
     """Deletion and insertion in the order of a map ``[rows, cols]``, or in the random order of that number."""
-    target = ex.target(label)
+    target = _target(ex, label, against)
     replacement = metrics.baseline_image(baseline, ex.pixels, ex.patch_size, ex.preset.mean, ex.preset.std)
     options |= {
         "against": None if against is None else other_class(ex, target, against),
-        "by_logit": bool(ex.preset.scores != "none" and ex.probabilities[target] < IMPROBABLE),
+        "by_logit": not callable(target) and bool(ex.preset.scores != "none" and ex.probabilities[target] < IMPROBABLE),
     }
     return ex.run(metrics.faithfulness, target, values, replacement, slow=True, **options)

@@ -148,7 +148,8 @@ class ModelInput:
         )
         small = photo.copy()
         small.thumbnail((THUMBNAIL_SIZE, THUMBNAIL_SIZE), Image.Resampling.LANCZOS)
-        return cls(pixels, geometry, images.model_view(photo, geometry, DISPLAY_SIZE, preset.mean), small)
+        bars = preset.mean if preset.crop_mode == "border" else (0, 0, 0)
+        return cls(pixels, geometry, images.model_view(photo, geometry, DISPLAY_SIZE, bars), small)
 
     @classmethod
     def of_tensor(cls, pixels: Tensor) -> ModelInput:

@@ -5,13 +5,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from vit_demo.errors import LabelError
-from vit_demo.weights.imagenet import IMAGENET_LABELS
+from vit_demo.weights.imagenet import IMAGENET_ASSUMED, IMAGENET_LABELS
 
 Labels = Sequence[str] | Mapping[int, str]
 
 
-def class_names(own: Sequence[str], count: int, labels: Labels | None) -> tuple[str, ...]:
-    """The names of the classes: as given, as the network has them, ImageNet's for a thousand, or numbers."""
+def class_names(own: Sequence[str], count: int, labels: Labels | None) -> tuple[tuple[str, ...], str]:
+    """The names of the classes, as given, as the network has them, ImageNet's for a thousand, or numbers; and a note.
+
+    The note says that ImageNet's were taken, and is empty otherwise.
+    """
     if isinstance(labels, Mapping):
         by_number = {str(index): name for index, name in labels.items()}
         if by_number.keys() != {str(index) for index in range(count)}:
@@ -21,7 +24,10 @@ def class_names(own: Sequence[str], count: int, labels: Labels | None) -> tuple[
         is_list = isinstance(labels, Sequence | np.ndarray) and not isinstance(labels, str)
         if not is_list or len(labels) != count or not all(isinstance(name, str) for name in labels):
             raise LabelError(f"This network has {count} classes: give a list of as many labels, each a string.")
-        return tuple(map(str, labels))
-    if len(own) == count and not all(name.startswith("LABEL_") for name in own):
-        return tuple(own)
-    return IMAGENET_LABELS if count == len(IMAGENET_LABELS) else tuple(map(str, range(count)))
+        return tuple(map(str, labels)), ""
+    own = () if all(name.startswith("LABEL_") for name in own) else own
+    if len(own) == count:
+        return tuple(own), ""
+    if count == len(IMAGENET_LABELS) and not own:
+        return IMAGENET_LABELS, IMAGENET_ASSUMED
+    return tuple(map(str, range(count))), ""

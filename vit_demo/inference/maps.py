@@ -41,11 +41,11 @@ def maps(
     found.check_options(options)
     _check_places(network, options)
     if targets is not None and not found.class_specific:
-        raise InputError(f"{found.name} does not depend on a class: leave targets out.")
+        raise InputError(f"{found.name} does not depend on a class: leave label out.")
     if against is not None and not found.compares_classes:
         raise InputError(f"{found.name} does not compare two classes: choose another method, or leave against out.")
     if found.class_specific and not network.config.num_classes and not callable(targets):
-        raise LabelError("This network has no classes: pass targets= as a function of its output, an embedding [B, D].")
+        raise LabelError("This network has no classes: pass label= as a function of its output, an embedding [B, D].")
     if callable(against) or (callable(targets) and against is not None):
         raise InputError("A function of the logits is compared with nothing: let it subtract what it should.")
     inputs = x.detach().to(network.device)
@@ -91,7 +91,7 @@ def _classes(
         targets = targets.tolist()
     chosen: list[Any] = list(targets) if isinstance(targets, Sequence) and not isinstance(targets, str) else [targets]
     if len(chosen) not in (1, count):
-        raise InputError(f"There are {len(chosen)} targets for {count} images: give one, or one for each.")
+        raise InputError(f"There are {len(chosen)} labels for {count} images: give one, or one for each.")
     chosen = chosen if len(chosen) == count else chosen * count
     return torch.tensor([_class(labels, target) for target in chosen], device=network.device)
 

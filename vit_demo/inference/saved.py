@@ -21,6 +21,8 @@ from safetensors.torch import save_file
 from vit_demo import inference
 from vit_demo.errors import InputError
 from vit_demo.images import Geometry
+from vit_demo.inference.forward import forward_with_trace
+from vit_demo.methods import attention_from
 from vit_demo.model import ViTConfig
 from vit_demo.trace import Trace
 from vit_demo.weights import Preset
@@ -31,7 +33,10 @@ if TYPE_CHECKING:
     from vit_demo.inference.exploration import Exploration
 
 FORMAT = "vit_demo result 1"
+ROUNDING = 0.05
+"""By which share of the largest logit the network of a result may differ in another precision or on another device."""
 NOT_SAVED = "{} is not a result that Exploration.save wrote: give the path of one."
+OTHER_NETWORK = "This network gives other numbers for this result's input: pass the one that made it, as model=."
 NO_NETWORK = "This result was loaded without its network: pass that to load_result as model=."
 
 
@@ -156,7 +161,7 @@ def load_result(path: str | os.PathLike[str], model: str | os.PathLike[str] | nn
             loaded when it is needed.
 
     Raises:
-        InputError: If the file is missing, damaged, or no such result.
+        InputError: If the file is missing, damaged, or no such result, or the given model did not make it.
         PresetError: If the model is unknown or cannot be traced.
     """
     from vit_demo.inference.explainer import Explainer  # whose results have these methods
@@ -194,13 +199,23 @@ def load_result(path: str | os.PathLike[str], model: str | os.PathLike[str] | nn
         _check_shapes(ex)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
         raise InputError(NOT_SAVED.format(repr(Path(path).name))) from error
+    is_given = model is not None
     if model is None and preset.source in ("bundled", "hub"):
         model = preset.name
     if model is None:
         return ex
     has_words = preset.takes_words and isinstance(model, str | os.PathLike)
     words: dict[str, Any] = {"labels": preset.labels, "template": preset.template} if has_words else {}
-    return replace(ex, run_on_model=Explainer(model, patch_size=patch_size, **words).runner(ex.pixels))
+    ex = replace(ex, run_on_model=Explainer(model, patch_size=patch_size, **words).runner(ex.pixels))
+    if is_given:
+        logits, trace, _ = ex.run(forward_with_trace)
+        both = [torch.tensor(ex.logits), logits]
+        if not len(ex.logits):  # the mean attention of the last block, without classes
+            both = [attention_from(one, -1, None).mean(1) for one in (ex.trace, trace)]
+        expected, found = (x.float().cpu() for x in both)
+        if expected.shape != found.shape or (expected - found).abs().max() > ROUNDING * expected.abs().max():
+            raise InputError(OTHER_NETWORK)
+    return ex
 
 
 def _check_shapes(ex: Exploration) -> None:

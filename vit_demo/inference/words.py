@@ -47,7 +47,10 @@ def classifier_of(model: nn.Module, labels: Any, transform: Any, template: str) 
     words = list(labels.values()) if isinstance(labels, Mapping) else labels
     if tokenizer is None or isinstance(words, str) or not isinstance(words, Sequence):
         raise InputError(NEEDED)
-    tokenize: Tokenize = partial(tokenizer, padding="max_length", truncation=True, return_tensors="pt")
+    config: Any = model.config
+    length = min(tokenizer.model_max_length, config.text_config.max_position_embeddings)
+    options: dict[str, Any] = {"padding": "max_length", "max_length": length, "truncation": True}
+    tokenize: Tokenize = partial(tokenizer, return_tensors="pt", **options)
     is_softmax = getattr(model, "logit_bias", None) is None
     checked = check_words(words, is_softmax=is_softmax)
     return WordClassifier.of(model, tokenize, checked, check_template(template))

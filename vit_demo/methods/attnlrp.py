@@ -5,17 +5,20 @@ of layer. Written as gradient times input, a rule is a modified backward of the 
 The fused attention kernel stays, because the rule for its two products is a constant factor.
 """
 
+from collections.abc import Callable
 from typing import Any, Unpack
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vit_demo.methods.gradient_rules import ModifiedBackward, token_gradients
+from vit_demo.methods.gradient_rules import ModifiedBackward, depends, token_gradients
 from vit_demo.methods.registry import register
 from vit_demo.methods.targets import Target
 from vit_demo.trace import PassOptions, TracedViT
+from vit_demo.trace.attention_mode import fold
 from vit_demo.trace.trace import to_grid
+from vit_demo.trace.written_out import read_product
 
 GAMMA = 0.05
 """The gamma rule's extra weight of contributions with the sign of the output. Chosen on photos set aside for trials,
@@ -45,10 +48,46 @@ def attnlrp(
         shares of their own, so the map does not sum to the logit.
     """
     tokens, gradients, trace = token_gradients(
-        model, images, target, against, attention_fn=_Attention.apply, rules=ModifiedBackward({F.linear: _linear}),
-        blocks=slice(1), **options,
+        model, images, target, against, attention_fn=_Attention.apply, rules=GammaRule(), blocks=slice(1), **options,
     )  # fmt: skip
     return to_grid((tokens[0] * gradients[0]).sum(2), trace)
+
+
+class GammaRule(ModifiedBackward):
+    """The rules of AttnLRP, also for ``x @ W`` and ``einsum``, to which a bias may be added."""
+
+    def __init__(self) -> None:
+        super().__init__({F.linear: _linear, F.scaled_dot_product_attention: _pooling})
+        self.without_rule = {"Addbmm", "Addmm", "Baddbmm", "Bmm", "Convolution", "Mm", "Mv"}
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Handles one call of torch; see ``TorchFunctionMode``."""
+        operands, letters = read_product(func, args, kwargs or {})
+        if letters is not None and depends(operands[0]) != depends(operands[1]):
+            first = int(depends(operands[1]))  # the one that depends on the image
+            (x, weight), of_x, of_weight = operands[:: 1 - 2 * first], letters[first], letters[1 - first]
+            inner = (set(of_x) & set(of_weight)) - set(letters[2])
+            if len(of_weight) == 2 and len(inner) == 1:
+                inside = inner.pop()
+                weight = weight.detach() if of_weight[1] == inside else weight.detach().mT
+                z = _Linear.apply(x.movedim(of_x.index(inside), -1), weight, None)
+                axes = (of_x + of_weight).replace(inside, "")
+                return z if axes == letters[2] else z.permute([axes.index(letter) for letter in letters[2]])
+        for z, bias in (args[:2], args[1::-1]) if func in _SUMS else ():
+            if not depends(z) or depends(bias) or not isinstance(bias, Tensor) or bias.numel() != z.shape[-1]:
+                continue
+            node: Any = z.grad_fn
+            while node.name() in _VIEWS and node.next_functions[0][0]:
+                node = node.next_functions[0][0]
+            if hasattr(node, "bias"):
+                node.bias = bias.detach().flatten()
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+_VIEWS = ("ViewBackward0", "PermuteBackward0")
+_SUMS = {torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__, Tensor.add_, Tensor.__iadd__}
 
 
 class _Linear(torch.autograd.Function):
@@ -62,12 +101,16 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         z = F.linear(x, weight, bias)
-        ctx.save_for_backward(x, weight, bias, z)
+        ctx.save_for_backward(x, weight)
+        ctx.bias = ctx.own_bias = bias
+        ctx.z, ctx.version = z.detach(), z._version  # it may be changed in place, as by z += ...
         return z
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        x, weight, bias, z = ctx.saved_tensors
+        (x, weight), bias, z = ctx.saved_tensors, ctx.bias, ctx.z
+        if z._version != ctx.version or bias is not ctx.own_bias:
+            z = F.linear(x, weight, bias)
         rows = _reached(gradients[0])
         if rows is None:
             return _slope(x, weight, bias, z, gradients[0]), None, None
@@ -121,5 +164,13 @@ class _Attention(torch.autograd.Function):
         return 0.25 * d_q, 0.25 * d_k, 0.5 * d_v
 
 
-def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    return _Linear.apply(x, weight, bias)
+def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    return _Linear.apply(input, weight, bias)
+
+
+def _pooling(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, *_: Any, **options: Any
+) -> Any:
+    if query.dim() == 4 and query.shape[2] != key.shape[2] and not options.get("enable_gqa"):
+        return _Attention.apply(*fold(query, key, attn_mask, options.get("scale")), value)
+    return F.scaled_dot_product_attention(query, key, value, attn_mask, *_, **options)

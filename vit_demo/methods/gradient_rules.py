@@ -1,26 +1,57 @@
 """A pass whose layers have another backward, for methods that change how a gradient flows and nothing else.
 
 torch passes each of its functions through the modes that are active in a thread. So the network runs as it is, while
-some functions are replaced by ones that differ only in their backward. Two rules are common to all methods: the
-deviation by which a norm divides is a constant, and so is the gate of GELU and SiLU, which are ``x * gate(x)``.
+some functions are replaced by ones that differ only in their backward. The rules that all methods share: what a norm
+divides by is a constant, and so is the gate of an activation, which is ``x * gate(x)``; of a product of two other
+branches, each gets half.
+
+Layers that a network writes out are recognised by what they compute: a factor of fewer numbers than the other, as one
+for each token, is what a norm divides by, and a factor that came of another through a curve is a gate. Whether a rule
+is missing is seen afterwards, in the graph that torch recorded; see ``missing_rule``.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, Unpack
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad
+from vit_demo.model import ViT
 from vit_demo.model.resample import without_autocast
 from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
 
-_PRODUCTS = {torch.mul, Tensor.mul, Tensor.__mul__}
-_SIGMOIDS = {torch.sigmoid, Tensor.sigmoid, F.sigmoid}
+_IN_PLACE = (Tensor.mul_, Tensor.multiply_)
+_PRODUCTS = (torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multiply, Tensor.multiply, *_IN_PLACE)
+_QUOTIENTS = (torch.div, Tensor.div, Tensor.__truediv__, torch.divide, Tensor.divide, Tensor.div_, Tensor.divide_)
+_POWERS = (torch.pow, Tensor.pow, Tensor.__pow__, torch.square, Tensor.square)
+_ACTIVATIONS = (F.gelu, F.silu, F.mish, F.hardswish, F.elu, F.selu, F.celu, *_POWERS)
+"""Functions that are ``x * gate(x)``."""
+_SIGMOIDAL = (torch.tanh, Tensor.tanh, F.tanh, F.relu6, F.hardtanh, F.softsign)
+"""Such functions that are also gates of others."""
+
+_POINTWISE = {"Add", "Sub", "Rsub", "Neg", "Mul", "Div", "ToCopy", "View", "UnsafeView", "Clone", "Alias"}
+_LINEAR = {
+    *_POINTWISE, "AccumulateGrad", "Addbmm", "Addcmul", "Addmm", "Amax", "Abs", "AsStrided", "AvgPool2D", "Baddbmm",
+    "Bmm", "Cat", "ConstantPadNd", "Convolution", "CopyBackwards", "CopySlices", "Copy", "Cumsum", "Diagonal", "Expand",
+    "Flip", "Gather", "Index", "IndexAdd", "IndexCopy", "IndexPut", "IndexSelect", "LeakyRelu", "Lerp", "MaskedFill",
+    "MaskedScatter", "MaskedSelect", "Max", "Maximum", "Mean", "Minimum", "Mm", "Mv", "NativeBatchNorm",
+    "NativeDropout", "Permute", "PreluKernel", "Relu", "Repeat", "ReshapeAlias", "Roll", "Scatter",
+    "Select", "Slice", "Split", "SplitWithSizes", "Squeeze", "Stack", "StdMean", "Sum", "T", "Transpose",
+    "Tril", "Triu", "Unbind", "Unfold", "UnsafeSplit", "Unsqueeze", "VarMean", "ViewAsComplex", "ViewAsReal", "Where",
+    "_Activation", "_Attention", "_ConstantAttention", "_LayerNorm", "_Linear",
+}  # fmt: skip
+"""Nodes of torch's graph whose output is linear in their input, or for every sign of it."""
+_FACTORS = {"Mul": (0, 1), "Addcmul": (1, 2)}
+"""Nodes with a product, and which of their inputs are its factors."""
 
 
 def token_gradients(
@@ -30,7 +61,7 @@ def token_gradients(
     against: Target = None,
     *,
     attention_fn: AttentionFn | None = None,
-    rules: TorchFunctionMode | None = None,
+    rules: ModifiedBackward | None = None,
     blocks: slice = slice(None),
     **options: Unpack[PassOptions],
 ) -> tuple[list[Tensor], list[Tensor], Trace]:
@@ -44,44 +75,130 @@ def token_gradients(
         show their tokens there is only the first.
     """
     with torch.inference_mode(False), torch.enable_grad(), without_autocast(images.device):
-        with rules or nullcontext():
+        with nullcontext() if rules is None else rules:
             logits, trace = forward_with_grad(model, images, attention_fn, **options)
         tokens = trace.tokens[: max(1, len(trace.tokens) - 1)][blocks]  # without those after the last block
-        gradients = torch.autograd.grad(class_scores(logits, target, against).sum(), tokens)
+        score = class_scores(logits, target, against).sum()
+        known = isinstance(model.module, ViT)  # of this package, with a rule for each of its parts
+        if rules is not None and not known and (missing := missing_rule(score, tokens, rules.without_rule)):
+            warnings.warn(NO_RULE.format(missing), stacklevel=2)
+        gradients = torch.autograd.grad(score, tokens)
     return [x.detach().float() for x in tokens], [gradient.float() for gradient in gradients], trace
+
+
+NO_RULE = "This method has no rule for the operation {} of this network: there its map follows the plain gradient."
+
+
+def missing_rule(score: Tensor, tokens: Sequence[Tensor], without_rule: Collection[str] = ()) -> str | None:
+    """The operation between tokens and score, the nearest to the score, whose backward no rule covers; None for none.
+
+    Read from the graph of a pass that ran within ``ModifiedBackward``.
+    """
+    seen, nodes = {x.grad_fn for x in tokens}, [score.grad_fn]
+    for node in nodes:
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        inputs = [one for one, _ in node.next_functions]
+        if not _has_rule(node, inputs) or (_name(node) in without_rule and (len(inputs) != 2 or None in inputs)):
+            return _name(node)
+        nodes += inputs
+    return None
+
+
+def _name(node: Any) -> str:
+    """Of a node of the graph, such as ``Mul``."""
+    return re.sub(r"Backward\d*$|^torch::autograd::", "", node.name())
+
+
+def _has_rule(node: Any, inputs: Sequence[Any]) -> bool:
+    name = _name(node)
+    if name in ("Clamp", "ClampMin"):  # as a ReLU
+        return not getattr(node, "_saved_min", 0) and getattr(node, "_saved_max", None) is None
+    if name == "Div":
+        return inputs[1:] in ([], [None])
+    if name in _FACTORS and len(inputs) > 1:
+        return "halved" in node.metadata or None in [inputs[place] for place in _FACTORS[name]]
+    if name == "NativeBatchNorm":
+        return not node._saved_training
+    if name.startswith("ScaledDotProduct"):
+        return inputs[:2] == [None, None]
+    return name in _LINEAR
 
 
 class ModifiedBackward(TorchFunctionMode):
     """Within it, in this thread, norms and activations have the backward of their rule, and some functions another.
 
-    Where an activation is multiplied by another branch (SwiGLU), each of the two gets half of the gradient.
+    Weights are constants, so that what requires a gradient is what depends on the image.
 
     Args:
-        rules: What is called in place of a function of torch, with its arguments and its result.
+        rules: What is called in place of a function of torch, with its arguments.
+
+    Attributes:
+        without_rule: Nodes of torch's graph that are linear, but have a rule that was not followed.
     """
 
     def __init__(self, rules: Mapping[Callable[..., Any], Callable[..., Any]]) -> None:
         super().__init__()
         self._rules = {**_RULES, **rules}
-        self._gate: Tensor | None = None
-        self._activation: Tensor | None = None
+        self.without_rule: Collection[str] = ()
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Handles one call of torch; see ``TorchFunctionMode``."""
-        if func in _PRODUCTS and self._gate is not None and any(x is self._gate for x in args):
-            args = tuple(x.detach() if x is self._gate else x for x in args)  # x * sigmoid(x), written out
-            self._activation = func(*args)
-            return self._activation
-        if func in _PRODUCTS and self._activation is not None and any(x is self._activation for x in args):
-            return _Halved.apply(func(*args))
-        result = self._rules.get(func, func)(*args, **(kwargs or {}))
-        if func in _SIGMOIDS:
-            self._gate = result
-        elif func in (F.gelu, F.silu):
-            self._activation = result
-        return result
+        kwargs = {name: _constant(value) for name, value in (kwargs or {}).items()}
+        return self._rules.get(func, func)(*map(_constant, args), **kwargs)
+
+
+def _constant(value: Any) -> Any:
+    """A weight, alone or in a list, without gradient; anything else as it is."""
+    if isinstance(value, nn.Parameter):
+        return value.detach()
+    return type(value)(map(_constant, value)) if type(value) in (list, tuple) else value
+
+
+def depends(value: Any) -> bool:
+    """Whether something is a tensor that depends on the image, within ``ModifiedBackward``."""
+    return isinstance(value, Tensor) and value.requires_grad and not isinstance(value, nn.Parameter)
+
+
+def _product(func: Callable[..., Tensor], input: Any, other: Any, **options: Any) -> Tensor:
+    if not (depends(input) and depends(other)):
+        return func(input, other, **options)
+    first, second = ((one.numel(), not _is_gate(one)) for one in (input, other))
+    in_place = func in _IN_PLACE
+    if first > second:
+        other = other.detach()
+    elif first < second and not in_place:
+        input = input.detach()
+    y = func(input, other, **options)
+    if first != second or in_place:
+        return y
+    _mark(y, "halved")  # each factor gets half of the gradient
+    return y / 2 + y.detach() / 2
+
+
+def _mark(y: Tensor, what: str) -> None:
+    node: Any = y.grad_fn
+    node.metadata[what] = True
+
+
+def _quotient(func: Callable[..., Tensor], input: Any, other: Any, **options: Any) -> Tensor:
+    return func(input, other.detach() if depends(other) else other, **options)
+
+
+def _is_gate(x: Tensor) -> bool:
+    """Whether a tensor is a curve of what a linear map gave and no activation, or one number for many places."""
+    nodes: list[Any] = [x.grad_fn]
+    for node in nodes:
+        if node is None:
+            continue
+        name, inputs = _name(node), [one for one, _ in node.next_functions]
+        if name == "Expand" or "gate" in node.metadata or not (name in _FACTORS or _has_rule(node, inputs)):
+            return True
+        nodes += [one for one in inputs if one not in nodes] if name in _POINTWISE else []
+    return False
 
 
 class _LayerNorm(torch.autograd.Function):
@@ -107,8 +224,8 @@ class _Activation(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        y = function(x)
-        ctx.save_for_backward((y / x).nan_to_num_(0.5))  # the gate; at 0 the limit, one half
+        y, small = function(x), torch.full((), 1e-4, dtype=x.dtype, device=x.device)
+        ctx.save_for_backward(torch.where(x == 0, function(small) / small, y / x))  # the gate, and its limit at 0
         return y
 
     @staticmethod
@@ -116,43 +233,47 @@ class _Activation(torch.autograd.Function):
         return ctx.saved_tensors[0] * gradients[0], None
 
 
-class _Halved(torch.autograd.Function):
-    """The product of two branches, each of which gets half."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        return 0.5 * gradients[0]
-
-
 def _layer_norm(
-    x: Tensor, shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
 ) -> Tensor:
-    return _LayerNorm.apply(x, shape, weight, bias, eps)
+    return _LayerNorm.apply(input, normalized_shape, weight, bias, eps)
 
 
-def _rms_norm(x: Tensor, shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    axes = tuple(range(-len(shape), 0))
+def _rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    axes = tuple(range(-len(normalized_shape), 0))
     with torch.no_grad():
-        least = torch.finfo(x.dtype).eps if eps is None else eps
-        inverse = x.float().square().mean(axes, keepdim=True).add_(least).rsqrt_().to(x.dtype)
-    return x * inverse if weight is None else x * inverse * weight
+        least = torch.finfo(input.dtype).eps if eps is None else eps
+        x = input.to(torch.promote_types(input.dtype, torch.float32))
+        inverse = x.square().mean(axes, keepdim=True).add_(least).rsqrt_().to(input.dtype)
+    return input * inverse if weight is None else input * inverse * weight
 
 
-def _gelu(x: Tensor, approximate: str = "none") -> Tensor:
-    return _Activation.apply(x, partial(F.gelu, approximate=approximate))
+def _normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None) -> Tensor:
+    return input / torch.linalg.vector_norm(input.detach(), p, dim, keepdim=True).clamp_min(eps)
 
 
-def _silu(x: Tensor, inplace: bool = False) -> Tensor:
-    return _Activation.apply(x, F.silu)
+def _pointwise(func: Callable[..., Tensor], input: Any, *arguments: Any, **options: Any) -> Tensor:
+    if not depends(input):
+        return func(input, *arguments, **options)
+    options.pop("inplace", None)
+    y: Tensor = _Activation.apply(input, lambda x: func(x, *arguments, **options))
+    if func in _SIGMOIDAL:
+        _mark(y, "gate")
+    return y
 
 
 _RULES: dict[Callable[..., Any], Callable[..., Any]] = {
-    F.layer_norm: _layer_norm,
-    F.rms_norm: _rms_norm,
-    F.gelu: _gelu,
-    F.silu: _silu,
+    **dict.fromkeys((F.layer_norm, torch.layer_norm), _layer_norm),
+    **dict.fromkeys((F.rms_norm, torch.rms_norm), _rms_norm),
+    F.normalize: _normalize,
+    **{func: partial(_pointwise, func) for func in (*_ACTIVATIONS, *_SIGMOIDAL)},
+    **{func: partial(_product, func) for func in _PRODUCTS},
+    **{func: partial(_quotient, func) for func in _QUOTIENTS},
 }

@@ -95,13 +95,13 @@ class _ConstantAttention(torch.autograd.Function):
         return None, None, d_v.to(v.dtype), None, None
 
 
-def _with_constant_weights(q: Tensor, k: Tensor, *arguments: Any, **options: Any) -> Tensor:
-    return F.scaled_dot_product_attention(q.detach(), k.detach(), *arguments, **options)
+def _with_constant_weights(query: Tensor, key: Tensor, *arguments: Any, **options: Any) -> Tensor:
+    return F.scaled_dot_product_attention(query.detach(), key.detach(), *arguments, **options)
 
 
-def _constant_softmax(func: Callable[..., Tensor], x: Tensor, *arguments: Any, **options: Any) -> Tensor:
-    weights = func(x, *arguments, **options)
-    return weights.detach() if x.dim() == 4 else weights
+def _constant_softmax(func: Callable[..., Tensor], input: Tensor, *arguments: Any, **options: Any) -> Tensor:
+    weights = func(input, *arguments, **options)
+    return weights.detach() if input.dim() > 2 else weights
 
 
 POOLING: dict[Callable[..., Any], Callable[..., Any]] = {

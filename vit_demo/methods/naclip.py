@@ -9,6 +9,7 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
+from vit_demo.errors import PresetError
 from vit_demo.methods.attention_rows import iter_attention_rows
 from vit_demo.methods.registry import register
 from vit_demo.methods.targets import Target, class_scores
@@ -19,6 +20,10 @@ from vit_demo.trace.trace import to_grid
 
 DEVIATION = 5.0
 """Of the Gaussian that is added to the scores, in patches; the paper's."""
+NO_KEYS = (
+    "The keys of this network are not seen, which this method needs: multiply queries with keys by matmul, bmm or "
+    "einsum, or call torch's scaled_dot_product_attention."
+)
 
 
 @register(
@@ -43,7 +48,7 @@ def naclip(
         Values that add up to 0.
 
     Raises:
-        PresetError: If what the last block adds is not what one linear map gives.
+        PresetError: If what the last block adds is not what one linear map gives, or its keys are not known.
     """
     logits = model(images, trace := Trace(), **options)
     chosen = logits.argmax(1) if target is None else target
@@ -61,14 +66,30 @@ def _scores(model: TracedViT, tokens: Tensor, target: Target, against: Target, i
 
 def _attended(model: TracedViT, trace: Trace, index: int) -> Tensor:
     """What an attention of the last block gives where its tokens attend by their keys, ``[B, N, D]``."""
-    k, v = trace.k[index], trace.v[index].float()
-    k = k[..., : v.shape[3]]  # without what stands for a mask
+    k, v = keys(trace, index), trace.v[index].float()
     near = neighbourhood(trace).to(k.device)
     output = model.output_projection(index).float()  # [H, d, D]
     parts = [
         torch.einsum("bhnd,hdc->bnc", rows @ v, output) for _, rows in iter_attention_rows(*fold(k, k, near, None))
     ]
     return torch.cat(parts, 1) + model.output_bias(index).float()
+
+
+def keys(trace: Trace, index: int) -> Tensor:
+    """The keys ``[B, H, N, d]`` of an attention, without what stands for a mask: a 1 at each token's own place.
+
+    Raises:
+        PresetError: If that is all that is known of them.
+    """
+    k, tokens = trace.k[index], trace.num_prefix_tokens + trace.grid[0] * trace.grid[1]
+    for width in (tokens, k.shape[2]):  # patches were dropped by a mask, or left out
+        places = k[..., -width:]
+        if k.shape[3] >= width and bool(((places == 1).sum(3) == 1).all()) and bool((places.sum(3) == 1).all()):
+            k = k[..., :-width]
+            break
+    if not k.shape[3]:
+        raise PresetError(NO_KEYS)
+    return k
 
 
 def neighbourhood(trace: Trace) -> Tensor:

@@ -6,12 +6,18 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
+from vit_demo.errors import PresetError
 from vit_demo.model.pooling import pooled_slices
 from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
 
 Target = int | Tensor | Callable[[Tensor], Tensor] | None
 """One class for all samples, or int64 ``[B]``, or a function from logits ``[B, K]`` to ``[B]``; None for each sample's
 most probable class."""
+
+NO_GRADIENTS = (
+    "This network computes attention where torch records no gradients, which this method needs: do without "
+    "torch.no_grad and an autograd.Function of your own there."
+)
 
 
 def class_scores(logits: Tensor, target: Target, against: Target = None) -> Tensor:
@@ -76,7 +82,17 @@ def forward_with_grad(
 
     Returns:
         Logits ``[B, K]`` and a trace that records tokens, both with their graph.
+
+    Raises:
+        PresetError: If gradients are off where the network calls ``attention_fn``.
     """
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        assert attention_fn is not None
+        if not torch.is_grad_enabled():
+            raise PresetError(NO_GRADIENTS)
+        return attention_fn(q, k, v)
+
     trace = Trace(record_tokens=True)
     images = images.detach().clone().requires_grad_()  # frozen weights start no graph
-    return model(images, trace, attention_fn=attention_fn, **options), trace
+    return model(images, trace, attention_fn=attention_fn and attend, **options), trace

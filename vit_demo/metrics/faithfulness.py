@@ -5,9 +5,11 @@ probability falls quickly (deletion), and rises quickly when patches return in t
 (insertion). An area means little by itself, so the same is done in random orders.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Unpack
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Literal, Unpack
 
 import numpy as np
 import torch
@@ -21,25 +23,42 @@ from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_b
 from vit_demo.methods.targets import class_scores
 from vit_demo.trace import PassOptions, TracedViT
 
+Measured = Literal["probability", "logit", "difference", "function"]
+
 
 @dataclass(frozen=True, eq=False)
 class Faithfulness:
     """Deletion and insertion curves of one map and of random orders.
 
     Attributes:
+        measured: ``"probability"`` or ``"logit"`` of the class, ``"difference"`` of two, or ``"function"`` of logits.
         fractions: The share of patches replaced, or returned, at each step: from 0 to 1, ``[steps + 1]``.
-        deletion: Probability of the class, its logit, or the difference of two logits, after so many patches were
-            replaced, float32 ``[steps + 1]``; from the picture's own to the empty picture's.
+        deletion: What was measured, after so many patches were replaced, float32 ``[steps + 1]``; from the picture's
+            own to the empty picture's.
         insertion: The same after so many were returned, ``[steps + 1]``; from the empty picture's to the picture's.
         random_deletion: The same in random orders, ``[seeds, steps + 1]``.
         random_insertion: As ``random_deletion``.
     """
 
+    measured: Measured
     fractions: NDArray[np.float64]
     deletion: NDArray[np.float32]
     insertion: NDArray[np.float32]
     random_deletion: NDArray[np.float32]
     random_insertion: NDArray[np.float32]
+
+    @classmethod
+    def mean(cls, results: Iterable[Faithfulness]) -> Faithfulness:
+        """The mean curves of several maps.
+
+        Raises:
+            InputError: If they differ in what they measured, in steps or in random orders, or there are none.
+        """
+        curves = list(results)
+        if len({(one.measured, one.fractions.tobytes(), one.random_deletion.shape) for one in curves}) != 1:
+            raise InputError("Only curves of the same measure (see measured), steps and seeds have a mean: sort them.")
+        names = [one.name for one in fields(cls)[1:]]
+        return cls(curves[0].measured, *(np.mean([getattr(one, name) for one in curves], 0) for name in names))
 
     @property
     def deletion_area(self) -> float:
@@ -71,7 +90,7 @@ class Faithfulness:
 def faithfulness(
     model: TracedViT,
     images: Tensor,
-    target: int,
+    target: int | Callable[[Tensor], Tensor],
     values: Tensor | int,
     baseline: Tensor,
     *,
@@ -114,12 +133,16 @@ def faithfulness(
         pixels = part.repeat_interleave(p, 1).repeat_interleave(p, 2)[:, None]  # [m, 1, height, width]
         with torch.no_grad():
             logits = model(torch.where(pixels, images, baseline), **options).float()
-        values = logits if by_logit or against is not None else model.to_scores(logits)
+        measures_logits = by_logit or against is not None or callable(target)
+        values = logits if measures_logits else model.to_scores(logits)
         results.append(class_scores(values, target, against))
         if progress is not None:
             progress(sum(map(len, results)), len(shown))
     curves = torch.cat(results).cpu().numpy().reshape(2, 1 + seeds, len(counts))
-    return Faithfulness(counts.numpy() / n, curves[0, 0], curves[1, 0], curves[0, 1:], curves[1, 1:])
+    measured: Measured = "function" if callable(target) else "probability"
+    if not callable(target) and (against is not None or by_logit or model.scores == "none"):
+        measured = "logit" if against is None else "difference"
+    return Faithfulness(measured, counts.numpy() / n, curves[0, 0], curves[1, 0], curves[0, 1:], curves[1, 1:])
 
 
 def random_orders(count: int, seeds: int) -> list[Tensor]:

@@ -1,6 +1,5 @@
 """The shape of a Vision Transformer, as one frozen record."""
 
-import sys
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
@@ -12,6 +11,8 @@ _AT_LEAST = {
     "image_size": 1, "patch_size": 1, "in_channels": 1, "num_classes": 0, "embed_dim": 1, "depth": 1, "num_heads": 1,
     "num_registers": 0,
 }  # fmt: skip
+_MOST = 1e9
+"""Of the numbers that are not whole: products of two fields stay finite, in float32 as well."""
 _CHOICES = {"pool": Pool, "pos_embed": PosEmbed, "projection": Projection}
 _FLAGS = ("pos_embed_prefix", "class_token", "qkv_bias", "final_norm")
 
@@ -99,16 +100,16 @@ class ViTConfig:
                 raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r:.30}.")
         for name in _FLAGS:
             if type(getattr(self, name)) is not bool:
-                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}.")
+                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r:.30}.")
         for name, kind in _CHOICES.items():
             if getattr(self, name) not in get_args(kind):
-                raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, not {getattr(self, name)!r}.")
+                raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, not {getattr(self, name)!r:.30}.")
         for name in ("mlp_ratio", "norm_eps", "dropout", "drop_path", "layer_scale"):
             value = getattr(self, name)
             if name == "layer_scale" and value is None:
                 continue
-            if type(value) not in (int, float) or not 0 <= value <= sys.float_info.max:
-                raise ValueError(f"{name} must be a finite number of at least 0, not {value!r}.")
+            if type(value) not in (int, float) or not 0 <= value <= _MOST:
+                raise ValueError(f"{name} must be a number from 0 to {_MOST:g}, not {value!r:.30}.")
         if self.embed_dim * self.mlp_ratio < 1:
             raise ValueError(f"mlp_ratio {self.mlp_ratio} leaves no hidden channel of {self.embed_dim}.")
         if self.dropout >= 1 or self.drop_path >= 1:

@@ -41,8 +41,9 @@ def _pi_matrix(old: int, new: int) -> Tensor:
 
 def without_autocast(device: torch.device) -> AbstractContextManager[object]:
     """Turns the caller's autocast off, so that a cached kernel has the precision of the stored one."""
-    available = torch.amp.is_autocast_available(device.type)
-    return torch.autocast(device.type, enabled=False) if available else nullcontext()
+    kind = device.type
+    is_on = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return torch.autocast(kind, enabled=False) if is_on else nullcontext()  # most of a small product's time otherwise
 
 
 def resample_patch_embed(kernel: Tensor, patch_size: int) -> Tensor:

@@ -31,10 +31,10 @@ from vit_demo.scores import Scores
 from vit_demo.service.backend import Backend, Call
 from vit_demo.service.job import Job, report, report_to
 from vit_demo.service.jobs import JobRunner
-from vit_demo.service.limits import POOLS, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
+from vit_demo.service.limits import POOLS, PREPARED_BYTES, job_bytes, result_bytes
 from vit_demo.service.source import Source, pool_of
 from vit_demo.trace import TracedViT
-from vit_demo.weights import PRESETS, Preset, find_preset
+from vit_demo.weights import PRESETS, Preset, costs, find_preset
 from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.repository import DownloadProgress, fetch_files, is_on_machine
 from vit_demo.words.classifier import with_words
@@ -120,7 +120,8 @@ class Engine:
                 self._results.put(any_words, found)
             return found
 
-        return self.cached(self._results, key, compute, source.pool(preset), forward_bytes(preset, patch_size))
+        nbytes = costs.forward(preset.config, patch_size, has_mask=preset.has_mask).nbytes
+        return self.cached(self._results, key, compute, source.pool(preset), nbytes)
 
     def cached(self, cache: ByteCache[T], key: Hashable, compute: Callable[[], T], pool: str, nbytes: int = 0) -> T:
         """The cached value of a key, or else the result of a job, which is then cached."""
@@ -178,14 +179,17 @@ class Engine:
         return self.jobs.submit(("warm up", name), work, pool_of(preset))
 
     def model(self, preset: Preset, patch_size: int) -> TracedViT:
-        """The network for a patch size, on this engine's device, loaded once."""
+        """The network for a patch size, on this engine's device, loaded once, unless ``weights.trained`` keeps it."""
 
         def load() -> TracedViT:
             if preset.source != "bundled":
                 release_memory()  # of evicted models
             return load_model(preset, patch_size).to(self.device).keep_sizes()
 
-        return self.cached(self._models, self._model_key(preset, patch_size), load, pool_of(preset))
+        if preset.source == "trained":
+            return load_model(preset, patch_size).to(self.device)
+        nbytes = 4 * preset.num_parameters_at(patch_size)
+        return self.cached(self._models, self._model_key(preset, patch_size), load, pool_of(preset), nbytes)
 
     def run_on_model(
         self,

@@ -29,6 +29,9 @@ class Job(Generic[T]):
     It needs about ``nbytes`` of memory. Its progress is ``done`` of ``total``, which is 0 while unknown.
     """
 
+    pool = ""
+    """Where it was submitted; empty for a job within another."""
+
     def __init__(self, key: Hashable, work: Callable[[], T], nbytes: int = 0, parent: Job[Any] | None = None) -> None:
         self.key = key
         self.nbytes = nbytes
@@ -40,8 +43,10 @@ class Job(Generic[T]):
         self._future.set_running_or_notify_cancel()  # a waiter that leaves must not cancel it for the others
         self._lock = threading.Lock()
         self.owners: set[str] = set()
-        self._claimed = self._cancelled = False
+        self._claimed = False
+        self._cancelled: InputError | type[Cancelled] | None = None
         self._started_at = float("inf")
+        self.submitted_at = time.monotonic()
         self._waiters = 0
         self._wanted_at = time.monotonic() if parent is None else float("-inf")
 
@@ -61,7 +66,7 @@ class Job(Generic[T]):
     def report(self, done: int, total: int) -> None:
         """Records the progress; raises ``Cancelled`` if nobody waits for the job any more."""
         if not self.is_wanted:
-            raise Cancelled
+            raise self._cancelled or Cancelled
         if time.monotonic() - self._started_at > JOB_SECONDS:
             raise InputError(
                 "This took more than {0} seconds: choose a smaller model or picture.", f"{JOB_SECONDS:.0f}"
@@ -70,9 +75,9 @@ class Job(Generic[T]):
         if self._parent is not None and self._parent.is_wanted:
             self._parent.report(done, total)
 
-    def cancel(self) -> None:
-        """Stops the job at its next report, as if nobody waited for it."""
-        self._cancelled = True
+    def cancel(self, reason: InputError | type[Cancelled] = Cancelled) -> None:
+        """Stops the job at its next report, as if nobody waited for it; those who do get the reason, if given."""
+        self._cancelled = reason
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -125,7 +130,7 @@ class Job(Generic[T]):
         self._context.run(current_job.set, self)
         try:
             if not self.is_wanted:
-                raise Cancelled
+                raise self._cancelled or Cancelled
             self._future.set_result(self._context.run(work))
         except BaseException as error:
             _release_frames(error)

@@ -14,18 +14,21 @@ import sys
 import threading
 import time
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
 
 import torch
 
-from vit_demo.errors import BusyError
+from vit_demo.errors import BusyError, InputError
 from vit_demo.service.job import Cancelled, Job, current_job, owner
-from vit_demo.service.limits import MEMORY, POOLS, SMALL_JOB, WorkerPool
+from vit_demo.service.limits import MEMORY, MEMORY_OF_ONE, POOLS, SMALL_JOB, WorkerPool
 from vit_demo.service.queues import ByteSemaphore, FairQueue
 
 T = TypeVar("T")
+
+SHUTTING_DOWN = "The server is shutting down: try again in a moment."
 
 
 class JobRunner:
@@ -36,10 +39,14 @@ class JobRunner:
         nbytes: Memory that all running jobs may need together, by the estimates with which they are submitted.
     """
 
+    TOTALS = ("jobs", "refused_jobs", "job_wait_seconds", "job_seconds")
+    """What ``totals`` counts, by pool and name: the seconds are those that jobs waited for a thread, and took in it."""
+
     def __init__(self, pools: Mapping[str, WorkerPool] = POOLS, nbytes: int = MEMORY) -> None:
         self._pools = dict(pools)
         self._nbytes = nbytes
-        self._closed = False
+        self._closed: set[str] = set()
+        self.is_closing = False
         self._begin()
         if hasattr(os, "register_at_fork"):  # not on Windows
             begin = weakref.WeakMethod(self._begin)
@@ -48,10 +55,11 @@ class JobRunner:
     def _begin(self) -> None:
         """Starts without jobs and threads, as the child of a fork has to: the threads stay in the parent."""
         self._memory = ByteSemaphore(self._nbytes)
-        self._queues: dict[str, FairQueue[Job[Any]]] = {
+        self.queues: dict[str, FairQueue[Job[Any]]] = {
             name: FairQueue(max(1, pool.workers - 1)) for name, pool in self._pools.items()
         }
         self._active: dict[Hashable, Job[Any]] = {}
+        self.totals = defaultdict[tuple[str, str], float](float)
         self._lock = threading.Lock()
         self._started = False
 
@@ -63,30 +71,34 @@ class JobRunner:
 
         Raises:
             BusyError: If too many jobs are queued in the pool, or the runner is closed.
+            InputError: If it needs more memory than a visitor may have.
         """
+        _check_share(nbytes)
         key = object() if key is None else key
         with self._lock:
-            who, waiting = owner.get(), self._queues[pool]
+            who, waiting = owner.get(), self.queues[pool]
             job = self._active.get(key)
             if job is not None and job.is_wanted:
                 if who not in job.owners:  # its turn may come sooner
                     job.owners.add(who)
                     waiting.put(who, job)
                 return job
-            if self._closed:
-                raise BusyError("The server is shutting down: try again in a moment.")
+            if pool in self._closed:
+                raise BusyError(SHUTTING_DOWN)
             if not self._has_room(pool, who):
+                self.totals[pool, "refused_jobs"] += 1
                 raise BusyError("The server is busy: try again in a moment.")
             if not self._started:
                 self._start_workers()
             job = self._active[key] = Job(key, work, nbytes)
+            job.pool = pool
             job.owners.add(who)
             waiting.put(who, job)
         return job
 
     def _has_room(self, pool: str, who: str) -> bool:
         """Whether an owner may queue another job: up to a quarter of the pool's room, and always a first job."""
-        most, queue = self._pools[pool].waiting, self._queues[pool]
+        most, queue = self._pools[pool].waiting, self.queues[pool]
         if not who:
             return queue.count() < most
         own = queue.count(who)
@@ -95,6 +107,7 @@ class JobRunner:
     def run(self, key: Hashable, work: Callable[[], T], pool: str, nbytes: int = 0) -> T:
         """Waits for the result of a job, or its error; called within another job, it runs in the same thread."""
         outer = current_job.get()
+        _check_share(nbytes)
         while outer is None:
             with suppress(Cancelled):  # it was cancelled just before it was joined
                 return self.submit(key, work, pool, nbytes).result()
@@ -119,22 +132,27 @@ class JobRunner:
             with suppress(Cancelled):
                 return await self.submit(key, work, pool, nbytes).result_async()
 
-    def close(self, seconds: float = 0.0) -> bool:
-        """Refuses new jobs, waits for those that run or are queued, and cancels those that take longer.
+    def close(self, seconds: float = 0.0, accepting: float = 0.0) -> bool:
+        """Ends training, and waits for the other jobs; refuses new ones, and ends those that take longer.
 
-        The cancelled ones get half as many seconds again to stop. Returns whether no job runs any more.
+        Args:
+            seconds: How long the jobs may take in all.
+            accepting: How long new jobs are still accepted, while there is any: until a proxy sends no more.
+
+        Returns:
+            Whether no job runs any more.
         """
-        with self._lock:
-            self._closed = True
         started = time.monotonic()
-        while self._active and time.monotonic() < started + seconds:
-            time.sleep(0.02)
-        with self._lock:
-            for job in self._active.values():
-                job.cancel()
-        while self._active and time.monotonic() < started + 1.5 * seconds:
-            time.sleep(0.02)
-        for queue in self._queues.values():
+        self.is_closing = True
+        for pools, until in (({"training"}, accepting), (set(self._pools), seconds), (set(self._pools), seconds + 0.3)):
+            with self._lock:
+                self._closed = pools
+                for job in self._active.values():
+                    if job.pool == "training" or until > seconds:
+                        job.cancel(BusyError(SHUTTING_DOWN))
+            while self._active and time.monotonic() < started + until:
+                time.sleep(0.02)
+        for queue in self.queues.values():
             queue.close()
         return not self._active
 
@@ -161,12 +179,17 @@ class JobRunner:
         torch.get_num_threads()  # the first call in a thread takes the default, and would undo the next line
         torch.set_num_threads(threads)
         ready.release()
-        queue = self._queues[name]
+        queue = self.queues[name]
         while (taken := queue.take()) is not None:
             who, job = taken
             with self._memory.reserve(job.nbytes, who) if job.nbytes > SMALL_JOB else nullcontext():
                 if job.claim():  # only now: a job that holds memory may need this job, and then runs it itself
+                    started = time.monotonic()
                     self._finish(job)
+                    with self._lock:
+                        self.totals[name, "jobs"] += 1
+                        self.totals[name, "job_wait_seconds"] += started - job.submitted_at
+                        self.totals[name, "job_seconds"] += time.monotonic() - started
             queue.done(who)
             del taken, job  # or else its result would stay in memory until this thread's next job
 
@@ -177,3 +200,9 @@ class JobRunner:
             with self._lock:
                 if self._active.get(job.key) is job:
                     del self._active[job.key]
+
+
+def _check_share(nbytes: int) -> None:
+    """Refuses a visitor's work, by an ``InputError``, if its estimate is above ``MEMORY_OF_ONE``."""
+    if owner.get() and nbytes > MEMORY_OF_ONE:
+        raise InputError("This takes too much memory here: choose a larger patch size or a smaller model.")

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from vit_demo.resources import memory_limit
-from vit_demo.weights import Preset
-from vit_demo.weights.limits import mask_bytes
+from vit_demo.weights import Preset, costs
 
 GRACE = 5.0
 """Seconds for which a job goes on after it was last polled or waited for."""
@@ -46,11 +45,17 @@ POOLS = {
 """One pass of a digits model, of a photo model, or on a picture file that must be decoded first; work of many
 passes, whatever needs a model that a visitor brought, training, and downloads."""
 
-SMALL_JOB = 16 << 20
+SMALL_JOB = 24 << 20
 """Jobs of up to so many bytes are not counted, so that no digit waits for memory."""
 
 MEMORY = min(1 << 30, memory_limit() // 8)
 """Bytes that all running jobs may need together; a job that needs more runs alone."""
+
+MEMORY_OF_ONE = memory_limit() // 3
+"""Bytes that one job of a visitor may need; a larger one is refused."""
+
+MEMORY_OF_TRAINING = MEMORY // 8
+"""Bytes that one training may need: two at once leave what the largest job counts as, which waits for none of them."""
 
 RESULT_BYTES = min(96 << 20, memory_limit() // 32)
 """Limit of the cached results on the CPU; on a GPU an eighth of its memory, up to twenty times this."""
@@ -66,15 +71,7 @@ def result_bytes(device: torch.device) -> int:
     return min(20 * RESULT_BYTES, torch.cuda.get_device_properties(device).total_memory // 8)
 
 
-def forward_bytes(preset: Preset, patch_size: int) -> int:
-    """Estimated memory of one pass beside the weights: a dozen activations, and q, k and v of every block."""
-    config = preset.config
-    tokens = config.num_prefix_tokens + (config.image_size // patch_size) ** 2
-    return 4 * tokens * config.embed_dim * (12 + 3 * config.depth) + (
-        mask_bytes(config, patch_size) if preset.has_mask else 0
-    )
-
-
 def job_bytes(preset: Preset, patch_size: int, *, slow: bool = False) -> int:
-    """Estimated memory of a job on one picture: of a backward pass, or of a batch of passes if it is ``slow``."""
-    return (8 if slow else 3) * forward_bytes(preset, patch_size)
+    """Estimated memory of a job on one picture: of a map, or of a batch of passes if it is ``slow``."""
+    estimate = costs.many_passes if slow else costs.backward
+    return estimate(preset.config, patch_size, has_mask=preset.has_mask).nbytes

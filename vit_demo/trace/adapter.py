@@ -1,7 +1,7 @@
 """Finds what must be known of a network: a few passes on noise, and no assumption about its class."""
 
-from collections.abc import Hashable
-from dataclasses import replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,37 +10,37 @@ from torch import Tensor, nn
 
 from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.model.config import Pool
 from vit_demo.model.resample import without_autocast
+from vit_demo.trace.head import can_leave_out, find_pool, head_gradient, is_flexible, reads_patches_alike
 from vit_demo.trace.output_projection import proved_projections
+from vit_demo.trace.outputs import EMBEDDINGS, Output, Path, already_probabilities, find_logits, logits_of, tensors_in
+from vit_demo.trace.pixels import find_pixels, scale_of
 from vit_demo.trace.proof import prove
+from vit_demo.trace.reasons import NOT_FOLLOWED, NOT_SEEN, why_others
 from vit_demo.trace.running import in_eval, keep_order
 from vit_demo.trace.structure import (
-    HIERARCHICAL,
-    NOT_FOLLOWED,
-    NOT_SEEN,
     Probe,
     Structure,
     find_blocks,
     find_patch_size,
-    find_pool,
-    has_logits,
-    logits_of,
 )
-from vit_demo.trace.trace import Trace
 from vit_demo.trace.traced_vit import TracedViT
 
 MAX_PREFIX = 17
 """Tokens before the patches: a class token and sixteen registers, more than any published network has."""
-SAME = 1e-3
-"""Largest difference of logits, as a share of their size, between leaving tokens out and masking them."""
+OFFLOADED = "Weights of this network are not in memory (on the meta device): load all of it, without offloading."
 COMPILED = "This network is compiled: pass the one that torch.compile was given."
 
 _found: WeakKeyDictionary[nn.Module, dict[Hashable, tuple[ViTConfig, Structure]]] = WeakKeyDictionary()
 
 
 def adapt(
-    module: nn.Module, image_size: int | tuple[int, int], *, patch_size: int | None = None, in_channels: int = 3
+    module: nn.Module,
+    image_size: int | tuple[int, int],
+    *,
+    patch_size: int | None = None,
+    in_channels: int = 3,
+    output: Output | None = None,
 ) -> TracedViT:
     """Makes a ``TracedViT`` of a network, once it is proved that all of its attention is seen; see ``proof``.
 
@@ -51,22 +51,26 @@ def adapt(
         image_size: Side of its input, or height and width, in pixels.
         patch_size: In pixels; found for None.
         in_channels: Of the images.
+        output: Where the logits are in what it returns; found for None.
 
     Raises:
+        InputError: If it returns no such output.
         PresetError: If it cannot be run on such images, its patches or tokens are not found, or its attention is not
             seen whole.
     """
     if isinstance(module, ViT):
         return TracedViT.of(module)
+    if any(parameter.is_meta for parameter in module.parameters()):
+        raise PresetError(OFFLOADED)
     size = (image_size, image_size) if isinstance(image_size, int) else image_size
     parts: list[Any] = [(name, id(one), type(one)) for name, one in module.named_modules()]
     parts += [(p.shape, p.dtype, p.data_ptr(), p.is_inference() or p._version) for p in module.parameters()]
-    found, key = _found.setdefault(module, {}), (size, patch_size, in_channels, hash(tuple(parts)))
+    found, key = _found.setdefault(module, {}), (size, patch_size, in_channels, output, hash(tuple(parts)))
     if key not in found:
         try:
             device = next((p.device for p in module.parameters()), torch.device("cpu"))
             with in_eval(module), torch.inference_mode(False), without_autocast(device):
-                network = _adapt(module, size, patch_size, in_channels)
+                network = _adapt(module, size, patch_size, in_channels, output)
         except InputError:
             raise
         except Exception as error:  # of a network that is no ordinary module, or runs one picture alone
@@ -86,8 +90,8 @@ def outline(module: nn.Module, image_size: int) -> tuple[ViTConfig, bool]:
     Raises:
         PresetError: As ``adapt``.
     """
-    probe, config, *_ = _probe(module, (image_size, image_size), None, 3)
-    return config, probe.adds_to_scores
+    found = _probe(module, (image_size, image_size), None, 3, None)
+    return found.config, found.probe.adds_to_scores
 
 
 def _run(module: nn.Module, images: Tensor) -> Any:
@@ -106,9 +110,27 @@ def _run(module: nn.Module, images: Tensor) -> Any:
         ) from error
 
 
+@dataclass
+class _Found:
+    """What one pass on noise shows of a network.
+
+    ``parts`` are those of ``find_blocks``; ``where`` the logits are, as of ``find_logits``, and ``raw`` what is there.
+    """
+
+    probe: Probe
+    config: ViTConfig
+    parts: tuple[list[str], str, str]
+    noise: Tensor
+    where: Path | Callable[[Any], Tensor]
+    raw: Tensor
+    logits: Tensor
+
+
 def _probe(
-    module: nn.Module, size: tuple[int, int], patch_size: int | None, in_channels: int
-) -> tuple[Probe, ViTConfig, tuple[list[str], str, str], Tensor, Any]:
+    module: nn.Module, size: tuple[int, int], patch_size: int | None, in_channels: int, wanted: Output | None
+) -> _Found:
+    if any(isinstance(one, torch.jit.ScriptModule) for one in module.modules()):
+        raise PresetError("This network is a script or trace of torch.jit: pass the network that it was made of.")
     if any(hasattr(one, "_orig_mod") or one._compiled_call_impl is not None for one in module.modules()):
         raise PresetError(COMPILED)
     if any(parameter.is_inference() for parameter in module.parameters()):
@@ -119,11 +141,17 @@ def _probe(
     probe = Probe()
     with torch.no_grad(), probe.watching(module), probe:
         output = _run(module, noise)
-    logits = logits_of(output)
     if not probe.paths:
-        raise PresetError(HIERARCHICAL if probe.others else NOT_FOLLOWED if probe.saw_softmax else NOT_SEEN)
+        raise PresetError(why_others(probe) if probe.others else NOT_FOLLOWED if probe.saw_softmax else NOT_SEEN)
     if probe.others or len({(shape[0], shape[2]) for shape in probe.shapes}) > 1:  # windows are a batch
-        raise PresetError(HIERARCHICAL)
+        raise PresetError(why_others(probe))
+    if len({shape[1] for shape in probe.shapes}) > 1:
+        raise PresetError(
+            "The blocks of this network differ in their numbers of heads: choose one where all have as many."
+        )
+    where = find_logits(output, probe.sources, wanted)
+    logits = logits_of(output, where)
+    raw = logits if callable(where) else tensors_in(output)[where]
     parts = find_blocks(probe)
     num_tokens, tokens = probe.shapes[0][2], _tokens(probe, parts[2])
     if num_tokens not in tokens.shape[:2]:
@@ -131,13 +159,22 @@ def _probe(
             f"The attention that was seen in this network is not between its {tokens.shape[1]} tokens: choose a plain "
             "Vision Transformer."
         )
+    if raw.dim() == 3 and probe.ends_in_head(raw, parts[2]):
+        raise PresetError(
+            f"This network gives {raw.shape[2]} outputs for each of its tokens, not logits [B, K] of a picture: "
+            "pass output= with a function that makes them."
+        )
     patch = patch_size or find_patch_size(module, size, num_tokens)
     prefix = num_tokens - (size[0] // patch) * (size[1] // patch)
     if not 0 <= prefix <= MAX_PREFIX or size[0] % patch or size[1] % patch:
-        raise PresetError(f"Patches of {patch} pixels do not give the {num_tokens} tokens of this network.")
+        raise PresetError(
+            f"Patches of {patch} pixels do not give the {num_tokens} tokens of this network: it crops its pictures, or "
+            "they are no whole number of patches."
+        )
     _check_calls(probe, parts[0])
     # timm's networks without classes return the pooled vector.
-    has_classes = getattr(module, "num_classes", 1) != 0 and has_logits(output)
+    is_embedding = raw.dim() == 3 or (not callable(where) and where[-1:] in [(name,) for name in EMBEDDINGS])
+    has_classes = getattr(module, "num_classes", 1) != 0 and not is_embedding
     heads, dim = probe.shapes[0][1], tokens.shape[2]
     config = ViTConfig(
         image_size=size[0],
@@ -151,7 +188,7 @@ def _probe(
         class_token=False,
         num_registers=prefix,
     )
-    return probe, config, parts, noise, output
+    return _Found(probe, config, parts, noise, where, raw, logits)
 
 
 def _tokens(probe: Probe, name: str) -> Tensor:
@@ -171,9 +208,13 @@ def _check_calls(probe: Probe, blocks: list[str]) -> None:
         )
 
 
-def _adapt(module: nn.Module, size: tuple[int, int], patch_size: int | None, in_channels: int) -> TracedViT:
-    probe, config, (blocks, entry, end), noise, returned = _probe(module, size, patch_size, in_channels)
+def _adapt(
+    module: nn.Module, size: tuple[int, int], patch_size: int | None, in_channels: int, wanted: Output | None
+) -> TracedViT:
+    found = _probe(module, size, patch_size, in_channels, wanted)
+    probe, config, (blocks, entry, end), noise = found.probe, found.config, found.parts, found.noise
     output, num_tokens = probe.tokens[end][1], probe.shapes[0][2]
+    is_named = callable(found.where) or found.where[-1:] == ("logits",)
     structure = Structure(
         blocks=tuple(blocks),
         entry=entry,
@@ -185,63 +226,35 @@ def _adapt(module: nn.Module, size: tuple[int, int], patch_size: int | None, in_
         size=None if size[0] == size[1] else size,
         leaves_out=False,
         takes_any_size=False,
-        has_head=not isinstance(returned, Tensor) or probe.ends_in_head(config.num_classes, end),
+        has_head=is_named or probe.ends_in_head(found.raw, end),
+        output=found.where,
     )
     prefix = config.num_registers
     network = TracedViT(module, config, structure)
     structure = network.structure = replace(structure, projections=proved_projections(network, probe))
-    _pool(network, output, prefix)  # refuses a network without gradients
-    suffix, parallel = prove(network, probe, noise, logits_of(returned))
-    structure = replace(structure, suffix=suffix, parallel=parallel)
-    pool = _pool(TracedViT(module, config, structure), output, prefix)
-    names = [name for name, _ in module.named_parameters()]
-    has_class_token = prefix > 0 and (pool != "mean" or any("cls" in name or "class_" in name for name in names))
+    head_gradient(network, output)  # refuses a network without gradients
+    error: PresetError | None = None
+    try:
+        before, overlaps, colours = find_pixels(network, noise)
+        structure = replace(structure, before=before, suffix=prefix - before, overlaps=overlaps)
+        structure = replace(structure, scale=scale_of(colours))
+    except PresetError as wrong:  # what else is wrong says more
+        error = wrong
+    network.structure = structure
+    parallel, logits = prove(network, probe, noise, found.logits)
+    if error:
+        raise error
+    is_bounded = probe.sources.of(found.raw)[1]
+    already = already_probabilities(torch.cat([found.logits, logits]), is_bounded) if config.num_classes else ""
+    structure = replace(structure, parallel=parallel, already=already)
+    pool = find_pool(head_gradient(TracedViT(module, config, structure), output), prefix)
+    names = [name.rpartition(".")[2] for name, _ in module.named_parameters()]
+    is_named = any("cls" in name or "class_" in name for name in names)
+    has_class_token = prefix > 0 and (pool.startswith("cls") or is_named)
     config = replace(config, pool=pool, class_token=has_class_token, num_registers=prefix - has_class_token)
     network = TracedViT(module, config, structure)
-    leaves_out = _can_leave_out(network, noise)
-    structure = replace(
-        structure, drops=leaves_out is not None, leaves_out=bool(leaves_out), takes_any_size=_is_flexible(network)
-    )
+    drops = reads_patches_alike(network, output)
+    network.structure = structure = replace(structure, drops=drops)
+    leaves_out = drops and can_leave_out(network, noise)
+    structure = replace(structure, leaves_out=leaves_out, takes_any_size=is_flexible(network))
     return TracedViT(module, config, structure)
-
-
-def _pool(network: TracedViT, output: Any, num_prefix_tokens: int) -> Pool:
-    """What the head reads; see ``find_pool``."""
-    with torch.inference_mode(False), torch.enable_grad():
-        x = network.structure.unpack(output).detach().clone().requires_grad_()
-        try:
-            logits = network.forward_head(x).float()
-            weights = torch.linspace(1, 2, logits.shape[1], device=logits.device).cos()
-            (gradient,) = torch.autograd.grad((logits * weights).sum(), x)
-        except RuntimeError as error:  # quantized
-            raise PresetError("This network has no gradients: pass one with floating-point weights.") from error
-    return find_pool(gradient[0].float(), num_prefix_tokens)
-
-
-@torch.no_grad()
-def _can_leave_out(network: TracedViT, noise: Tensor) -> bool | None:
-    """Whether a pass without the tokens of some patches gives what masking them gives; None if neither works."""
-    p, (height, width) = network.patch_size, network.image_size
-    kept = torch.arange(0, (height // p) * (width // p), 2, device=noise.device)[None]
-    try:
-        masked = network(noise, kept_patches=kept).float()
-    except Exception:  # whatever its head raises
-        return None
-    network.leaves_out = True
-    try:
-        found = network(noise, kept_patches=kept).float()
-    except Exception:  # of blocks that need all tokens
-        return False
-    return bool((found - masked).abs().max() <= SAME * masked.abs().max().clamp_min(1e-3))
-
-
-@torch.no_grad()
-def _is_flexible(network: TracedViT) -> bool:
-    """Whether a pass on a picture of another shape has a token for each of its patches."""
-    c, trace, (height, width) = network.config, Trace(), network.image_size
-    shape = 1, c.in_channels, height, width - network.patch_size
-    try:
-        network(torch.zeros(shape, device=network.device, dtype=network.dtype), trace)
-    except Exception:  # whatever a network raises for it
-        return False
-    return trace.num_tokens == c.num_prefix_tokens + trace.grid[0] * trace.grid[1]

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
 from torch.overrides import TorchFunctionMode
 
 from vit_demo.model.resample import without_autocast
@@ -60,8 +61,16 @@ class AttentionMode(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Handles one call of torch; see ``TorchFunctionMode``."""
-        kwargs = kwargs or {}
+        """Handles one call of torch; see ``TorchFunctionMode``.
+
+        What a backward needs is kept, though the call be within ``torch.utils.checkpoint``, which would run it again.
+        """
+        if not torch.is_grad_enabled():
+            return self._handle(func, args, kwargs or {})
+        with saved_tensors_hooks(_as_it_is, _as_it_is):
+            return self._handle(func, args, kwargs or {})
+
+    def _handle(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.batch is None:
             tensors = (x for x in args if isinstance(x, Tensor) and not isinstance(x, nn.Parameter))
             self.batch = next((x.shape[0] for x in tensors if x.dim() == 4), None)
@@ -79,6 +88,7 @@ class AttentionMode(TorchFunctionMode):
             self._softmax(args, kwargs, result)
         else:
             self._follower.follow(func, args, kwargs, result)
+            self._follower.multiplied(func, args, kwargs, result, self.batch or 1)
         return result
 
     def _fused(
@@ -100,8 +110,9 @@ class AttentionMode(TorchFunctionMode):
             mask = attn_mask
             if extra is not None:
                 mask = extra.to(query.dtype) + (0 if attn_mask is None else _as_bias(attn_mask, query.dtype))
-            return F.scaled_dot_product_attention(query, key, value, mask, **options)
+            return F.scaled_dot_product_attention(query, given, value, mask, **options)
 
+        given = key
         self._needs_projection = True
         if query.dim() == 3 and self.batch and query.shape[0] % self.batch == 0 and attn_mask is None:
             heads = query.shape[0] // self.batch  # [B * H, N, d]
@@ -110,6 +121,9 @@ class AttentionMode(TorchFunctionMode):
         if query.dim() != 4:
             return compute(None)
         self.has_mask = attn_mask is not None
+        factor = self._follower.factor_of(key)  # the keys that are kept are those before it
+        if factor != 1:
+            key, scale = key / factor, factor * (query.shape[-1] ** -0.5 if scale is None else scale)
         q, k = fold(query, key, attn_mask, scale)
         return self.attend(q, k, _repeat_heads(value, query), compute)
 
@@ -145,13 +159,17 @@ class AttentionMode(TorchFunctionMode):
             self._follower.start(result, scores, axis, self.batch or 1)
 
     def _product(self, product: Product, own: Callable[[], Tensor]) -> Tensor:
-        """The product of a softmax with values: with the scores as queries, and a key of its own for each token."""
+        """The product of a softmax with values; without keys the scores are queries, and each token has its own key."""
         scores, v = product.scores, product.values
         self._needs_projection = True
 
         def compute(extra: Tensor | None) -> Tensor:
             return product.canonical(own()) if extra is None else (scores + extra).softmax(-1).to(v.dtype) @ v
 
+        if product.operands:
+            self.has_mask = product.mask is not None
+            q, k = fold(product.operands[0], product.operands[1], product.mask, 1.0)
+            return product.original(self.attend(q, k, v, compute))
         n = scores.shape[-1]
         k = torch.eye(n, dtype=scores.dtype, device=scores.device).expand(*scores.shape[:2], n, n)
         # What a mask excludes has a score of minus infinity, or the lowest number there is.
@@ -159,6 +177,10 @@ class AttentionMode(TorchFunctionMode):
         q = scores.maximum(highest.clamp_min(LOWEST) + LOWEST) * math.sqrt(n)
         self.has_mask = False
         return product.original(self.attend(q, k, v, compute))
+
+
+def _as_it_is(x: Tensor) -> Tensor:
+    return x
 
 
 def attention_scores(q: Tensor, k: Tensor) -> Tensor:
@@ -200,7 +222,8 @@ def fold(q: Tensor, k: Tensor, mask: Tensor | None, scale: float | None) -> tupl
     factor = d**-0.5 if scale is None else scale
     if mask is None:
         return (q if math.isclose(factor, d**-0.5) else q * (factor * d**0.5)), k
-    bias = _as_bias(mask, torch.float32).clamp_min(LOWEST).expand(*q.shape[:3], n)
+    bias = _as_bias(mask, torch.float32)
+    bias = bias.masked_fill(bias < LOWEST, LOWEST).expand(*q.shape[:3], n)
     identity = torch.eye(n, dtype=torch.float32, device=k.device).expand(*k.shape[:2], n, n)
     return torch.cat([q.float() * factor, bias], 3) * math.sqrt(d + n), torch.cat([k.float(), identity], 3)
 

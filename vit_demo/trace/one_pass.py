@@ -72,9 +72,8 @@ class Pass(AttentionMode):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Records a self-attention, and computes it in the way that was asked for."""
-        suffix = self._structure.suffix
-        if suffix:
-            q, k, v = (x.roll(suffix, 2) if x.shape[2] > 1 else x for x in (q, k, v))
+        structure = self._structure
+        q, k, v = (structure.prefix_first(x, 2) for x in (q, k, v))
         if q.shape[2] != k.shape[2]:
             if self._trace is not None:
                 self._trace.add(q, k, v)
@@ -92,12 +91,12 @@ class Pass(AttentionMode):
         if self._trace is not None:
             self._trace.add(q2, k2, v2)
         if self._attention_fn is None:
-            return compute(mask.roll(-suffix, 3) if suffix and mask is not None else mask)
+            return compute(None if mask is None else structure.own_order(mask, 3))
         out = self._attention_fn(q2, k2, v2)
         if mask is not None:
             whole = out.new_zeros(*q.shape[:3], out.shape[3])
             out = whole.scatter(2, rows.expand(len(out), out.shape[1], -1, out.shape[3]), out)
-        return out.roll(-suffix, 2) if suffix else out
+        return structure.own_order(out, 2)
 
     def _hook(self, register: Callable[..., RemovableHandle], hook: Callable[..., Any]) -> None:
         """Registers a hook of a module that runs in this thread alone."""

@@ -63,7 +63,7 @@ def _is_added(network: TracedViT, probe: Probe, group: range) -> bool:
     assert isinstance(added, Tensor)
     before = [network.structure.unpack(x) for name, x in probe.started[:first] if name in around]
     after = [network.structure.unpack(x) for _, x in probe.started[last:end]]
-    eps = max(torch.finfo(x.dtype).eps for x in (probe.attended[group[0]][2], *after))
+    eps = max(torch.finfo(x.dtype).eps for x in (added, probe.attended[group[0]][2], *after))
     return any(_differ_by(x, y, added, eps) for x, y in product(before, after) if x.shape == y.shape == added.shape)
 
 

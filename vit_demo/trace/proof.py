@@ -10,13 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
 from vit_demo.trace.attention_mode import AttentionMode, attention_rows, attention_scores
 from vit_demo.trace.running import in_this_thread
-from vit_demo.trace.structure import Probe, input_of, with_input
+from vit_demo.trace.structure import Probe, input_of, is_tokens, with_input
 from vit_demo.trace.trace import Trace
 from vit_demo.trace.traced_vit import TracedViT
 
@@ -24,33 +23,30 @@ ROUNDING = 64
 """By how many times the precision of its numbers a network may differ from itself."""
 EXACT = ROUNDING * torch.finfo(torch.float32).eps
 """The same of rows that nothing changed, in any type: the same kernels compute them."""
-ALIKE = 0.7
-"""Least correlation of the tokens that change with the patches that do, where a stem looks beyond a patch."""
 NOT_OF_TOKENS = "Attention was seen in this network, but not between its tokens: choose a plain Vision Transformer."
 NOT_UNDERSTOOD = "Attention was seen in this network, but what it gives is not softmax(q k^T) v of what was seen."
-NOT_IN_ORDER = "The tokens of this network are not in the order of its patches, row by row, so maps would be wrong."
 
 
 @torch.no_grad()
-def prove(network: TracedViT, probe: Probe, images: Tensor, logits: Tensor) -> tuple[int, bool]:
+def prove(network: TracedViT, probe: Probe, images: Tensor, logits: Tensor) -> tuple[bool, Tensor]:
     """Makes both tests, in five passes, one of them of two pictures.
 
     Args:
-        network: As ``adapt`` found it, prefix tokens first.
+        network: As ``adapt`` found it.
         probe: What was seen of it.
         images: Noise ``[1, C, height, width]``.
         logits: Its own for this noise, ``[1, K]``.
 
     Returns:
-        How many of the prefix tokens stand after the patches, and whether the attentions of a block, if it has several,
-        read the same tokens.
+        Whether the attentions of a block, if it has several, read the same tokens, and what two pictures give,
+        ``[2, K]``.
 
     Raises:
         PresetError: If one fails, with what was seen.
     """
-    alone, suffix = _check_isolation(network, probe, images)
+    alone = _check_isolation(network, probe, images)
     rounding = _rounding(network.dtype, alone.v[0].dtype)
-    queries = _check_replacement(network, images, logits, rounding)
+    queries, found = _check_replacement(network, images, logits, rounding)
     count = max(1, network.config.depth // len(network.structure.blocks))
     if alone.q[0].shape != queries[0][:1].shape or _differ(alone.q[0], queries[0][:1]) > 16 * rounding:
         raise PresetError(NOT_UNDERSTOOD)
@@ -59,7 +55,7 @@ def prove(network: TracedViT, probe: Probe, images: Tensor, logits: Tensor) -> t
     is_parallel = max(differences) <= rounding
     if is_parallel and count > 1 and network.config.num_heads == 1:
         raise PresetError("The heads of this network are modules of their own: compute them in one attention.")
-    return suffix, is_parallel
+    return is_parallel, found
 
 
 def _check_tokens(network: TracedViT, images: Tensor, logits: Tensor, rounding: float) -> None:
@@ -75,31 +71,25 @@ def _check_tokens(network: TracedViT, images: Tensor, logits: Tensor, rounding: 
         )
 
 
-def _check_isolation(network: TracedViT, probe: Probe, images: Tensor) -> tuple[Trace, int]:
+def _check_isolation(network: TracedViT, probe: Probe, images: Tensor) -> Trace:
     """Changes half of the patches; in another pass a patch's token and one of the prefix, where there are tokens first.
 
-    Returns:
-        What a pass without attention leaves, and how many prefix tokens stand after the patches.
+    Returns what a pass without attention leaves.
     """
-    other, index, is_changed = _other(network, images)
+    other, index = _other(network, images)
     plain, end = _pass_alone(network, probe, images)
     changed, end_of_changed = _pass_alone(network, probe, other)
     if plain.tokens[0].shape != end.shape:  # a token was added in between
         raise PresetError(_what_was_seen(probe, network))
     at_entry, at_end = _moved(plain.tokens[0], changed.tokens[0]), _moved(end, end_of_changed)
-    prefix = network.config.num_prefix_tokens
-    first, last = (_alike(at_entry, F.pad(is_changed, sides)) for sides in ((prefix, 0), (0, prefix)))
-    suffix = prefix if last > first else 0
-    tokens = [index - suffix, *([-1 if suffix else 0] if prefix else [])]  # of a patch, and of no patch
+    tokens = [index, *([0] if network.config.num_prefix_tokens else [])]  # of a patch, and of no patch
     again, end_of_again = _pass_alone(network, probe, images, tokens)
     at_end_again = _moved(end, end_of_again)
     leaks = torch.cat([at_end[at_entry == 0], _without(at_end_again, tokens)])
     if leaks.max() > EXACT * max(at_end.max(), at_end_again.max()):
         raise PresetError(_what_was_seen(probe, network))
     _check_between_tokens(plain, again, tokens)
-    if max(first, last) <= ALIKE:
-        raise PresetError(NOT_IN_ORDER)
-    return plain, suffix
+    return plain
 
 
 def _check_between_tokens(plain: Trace, again: Trace, tokens: list[int]) -> None:
@@ -133,26 +123,13 @@ def _without(values: Tensor, tokens: list[int]) -> Tensor:
     return rest
 
 
-def _other(network: TracedViT, images: Tensor) -> tuple[Tensor, int, Tensor]:
-    """The picture with noise on half of its patches, chosen at random, the token of one, and which they are."""
-    p, (height, width) = network.patch_size, images.shape[2:]
-    rows, cols, generator = height // p, width // p, torch.Generator().manual_seed(1)
-    is_changed = torch.rand(rows, cols, generator=generator) < 0.5
-    is_changed[rows // 3, -1], is_changed[-1, 0] = True, rows * cols < 2
-    noise = torch.randn(images.shape[1:], generator=generator)
-    noise[:, : rows * p, : cols * p] *= is_changed.repeat_interleave(p, 0).repeat_interleave(p, 1)
-    noise[:, rows * p :], noise[:, :, cols * p :] = 0, 0
-    index = network.config.num_prefix_tokens + rows // 3 * cols + cols - 1
-    return images + noise.to(images), index, is_changed.flatten().float()
-
-
-def _alike(moved: Tensor, expected: Tensor) -> float:
-    """1 if just the expected tokens were changed; else the correlation, for stems that look beyond a patch."""
-    if bool(((moved > 0) == (expected > 0)).all()):
-        return 1.0
-    if bool((moved == 0).any()) and not bool(moved[expected == 0].all()) and not (moved[expected > 0] > 0).all():
-        return 0.0  # patches are apart, but in another order
-    return float(torch.corrcoef(torch.stack([moved, expected]))[0, 1].nan_to_num())
+def _other(network: TracedViT, images: Tensor) -> tuple[Tensor, int]:
+    """The picture with other noise on the left half of its patches, and the token of the last of these."""
+    p, other = network.patch_size, images.clone()
+    rows, cols = images.shape[2] // p, images.shape[3] // p
+    half = (cols + 1) // 2
+    other[..., : half * p] = 1 - images[..., : half * p].flip(2)
+    return other, network.config.num_prefix_tokens + (rows - 1) * cols + half - 1
 
 
 def _pass_alone(
@@ -180,7 +157,8 @@ def _pass_alone(
         return with_input(args, kwargs, structure.pack(x, given))
 
     def keep(_: nn.Module, args: Any, output: Any) -> None:
-        found[:] = [structure.unpack(output)]
+        if is_tokens(output):  # a norm may run again, on the pooled vector
+            found[:] = [structure.unpack(output)]
 
     modules = network.module.get_submodule(first), network.module.get_submodule(last)
     handles = [
@@ -210,13 +188,15 @@ class _Again(AttentionMode):
         return again.to(own.dtype)
 
 
-def _check_replacement(network: TracedViT, images: Tensor, logits: Tensor, rounding: float) -> list[Tensor]:
-    """Two pictures at once, so that a batch cannot be taken for heads; returns the queries of each attention."""
+def _check_replacement(
+    network: TracedViT, images: Tensor, logits: Tensor, rounding: float
+) -> tuple[list[Tensor], Tensor]:
+    """Two pictures at once, so that a batch cannot be taken for heads; each attention's queries, and the logits."""
     with _Again(2) as again:
         found = network(torch.cat([images, images.flip(3)]))
     if max(again.largest, _differ(found[:1], logits)) > 16 * rounding:
         raise PresetError(NOT_UNDERSTOOD)
-    return again.queries
+    return [network.structure.prefix_first(q, 2) for q in again.queries], found
 
 
 def _differ(x: Tensor, y: Tensor) -> float:

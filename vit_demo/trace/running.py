@@ -2,6 +2,7 @@
 
 import inspect
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -10,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import CheckpointFunction
 
 from vit_demo.model import ViT
 
@@ -37,12 +39,40 @@ def running_in(module: nn.Module) -> _Running:
     return _running.get(module) or _running.setdefault(module, _Running())
 
 
+_threads, _lock = Counter[int](), threading.Lock()
+"""How many passes each thread runs."""
+
+
+@contextmanager
+def without_checkpoints() -> Iterator[None]:
+    """In this thread, ``torch.utils.checkpoint`` with ``use_reentrant=True`` runs its function plainly, and once.
+
+    Such a checkpoint allows no gradients but those of a whole ``backward()``.
+    """
+    thread, original = threading.get_ident(), super(CheckpointFunction, CheckpointFunction).apply
+
+    def apply(function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
+        return function(*args) if _threads[threading.get_ident()] else original(function, preserve_rng_state, *args)
+
+    with _lock:
+        _threads[thread] += 1
+        CheckpointFunction.apply = apply
+    try:
+        yield
+    finally:
+        with _lock:
+            _threads[thread] -= 1
+            if not +_threads:
+                del CheckpointFunction.apply  # its own again
+
+
 @contextmanager
 def in_eval(module: nn.Module) -> Iterator[None]:
     """Runs a network in eval mode; after the last of several threads, each module is in its own mode again.
 
-    Gradient checkpointing is off, because it would run a part again in the backward, where nothing is recorded; so is
-    the random masking of masked autoencoders.
+    Gradient checkpointing is off, because it would run a part again in the backward, where nothing is recorded; where
+    a network calls it itself, see ``without_checkpoints`` and ``AttentionMode``. So is the random masking of masked
+    autoencoders.
     """
     running = running_in(module)
     with running.lock:
@@ -62,7 +92,8 @@ def in_eval(module: nn.Module) -> Iterator[None]:
                             running.before.append((part, name, before))
         running.count += 1
     try:
-        yield
+        with without_checkpoints():
+            yield
     finally:
         with running.lock:
             running.count -= 1

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,28 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
-from vit_demo.model.config import Pool
 from vit_demo.trace.attention_mode import AttentionMode
+from vit_demo.trace.outputs import Already, Path, Sources
+from vit_demo.trace.reasons import NO_PATCHES, why_no_squares
 from vit_demo.trace.running import in_this_thread
 
-NOT_SEEN = (
-    "No attention was seen in this network: use one that calls torch's scaled_dot_product_attention or a softmax, "
-    'without torch.compile (in transformers: attn_implementation="sdpa" or "eager").'
-)
-NOT_FOLLOWED = (
-    "A softmax was seen in this network, but not how attention is used: multiply it with the values by matmul, bmm or "
-    "einsum, or call torch's scaled_dot_product_attention."
-)
-HIERARCHICAL = (
-    "This network is hierarchical: its blocks differ in their numbers of tokens or windows, or have fewer keys than "
-    "queries. Choose a plain Vision Transformer."
-)
 LISTS = (nn.ModuleList, nn.Sequential)
-NO_PATCHES = "The patches of this network were not found: pass patch_size= with their side in pixels."
-
-
-OUTPUTS = ("logits", "image_embeds", "pooler_output", "last_hidden_state")
-"""Fields of transformers' outputs, the first that is there; only the first has classes."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +33,18 @@ class Structure:
             not what one linear map gives.
         container: What a block returns its tokens in, if it does not return them alone: an empty tuple or list.
         sequence_first: Whether tokens are ``[N, B, D]``, not ``[B, N, D]``.
-        suffix: Tokens after the patches, such as registers; they are counted among the prefix tokens, as the first.
+        before: Tokens before the patches.
+        suffix: Tokens after the patches, such as registers; they are counted among the prefix tokens, as the last.
         parallel: Whether the attentions of a block, if it has several, read the same tokens.
+        overlaps: Whether tokens see more than their squares.
         size: Height and width of the pictures that the network was found with, if they are no square.
         drops: Whether patches can be left out of the sequence; not if the head needs a token for each.
         leaves_out: Whether a pass without the tokens of some patches gives what masking them gives.
         takes_any_size: Whether pictures may have other sides than those that the network was found with.
         has_head: Whether the outputs are those of a classifier; an embedding otherwise.
+        output: Where the logits are in what the network returns; see ``outputs.find_logits``.
+        already: What made them probabilities, if anything did.
+        scale: Of the pixels of a network that normalises by itself; see ``pixels.scale_of``.
     """
 
     blocks: tuple[str, ...]
@@ -65,13 +54,18 @@ class Structure:
     projections: tuple[str, ...] = ()
     container: tuple[Any, ...] | list[Any] | None = None
     sequence_first: bool = False
+    before: int = 0
     suffix: int = 0
     parallel: bool = True
+    overlaps: bool = False
     size: tuple[int, int] | None = None
     drops: bool = True
     leaves_out: bool = True
     takes_any_size: bool = True
     has_head: bool = True
+    output: Path | Callable[[Any], Tensor] = ()
+    already: Already = ""
+    scale: float | None = 0
 
     @property
     def shows_tokens(self) -> bool:
@@ -81,39 +75,29 @@ class Structure:
     def unpack(self, output: Any) -> Tensor:
         """The tokens ``[B, N, D]``, prefix first, in what a block gets or returns."""
         x = output[0] if isinstance(output, tuple | list) else output
-        x = x.transpose(0, 1) if self.sequence_first else x
-        return x.roll(self.suffix, 1) if self.suffix else x
+        return self.prefix_first(x.transpose(0, 1) if self.sequence_first else x, 1)
 
     def pack(self, x: Tensor, like: Any) -> Any:
         """The opposite of ``unpack``, in place of the tokens in ``like``."""
-        x = x.roll(-self.suffix, 1) if self.suffix else x
+        x = self.own_order(x, 1)
         x = x.transpose(0, 1) if self.sequence_first else x
         if hasattr(like, "_fields"):  # a named tuple
             return type(like)(x, *like[1:])
         return type(like)((x, *like[1:])) if isinstance(like, tuple | list) else x
 
+    def prefix_first(self, x: Tensor, axis: int) -> Tensor:
+        """Tokens in the network's order with those after the patches before them."""
+        return self._rolled(x, axis, self.suffix)
 
-def logits_of(output: Any) -> Tensor:
-    """The logits ``[B, K]`` in what a network returns; of one without classes the pooled vector, or the first token.
+    def own_order(self, x: Tensor, axis: int) -> Tensor:
+        """The opposite."""
+        return self._rolled(x, axis, -self.suffix)
 
-    In a tuple or list the first tensor with two axes is taken. ``PresetError`` if there is none.
-    """
-    if isinstance(output, Mapping):
-        output = next((output[name] for name in OUTPUTS if output.get(name) is not None), None)
-    elif isinstance(output, tuple | list):
-        output = next((x for x in output if isinstance(x, Tensor) and x.dim() == 2), None)
-    if isinstance(output, Tensor) and output.dim() == 3:
-        output = output[:, 0]
-    if not isinstance(output, Tensor) or output.dim() != 2:
-        raise PresetError("This network gives no logits [B, K]: wrap it in a module that does.")
-    return output
-
-
-def has_logits(output: Any) -> bool:
-    """Whether what a network returns can be logits of classes."""
-    if isinstance(output, Mapping):
-        return output.get("logits") is not None
-    return isinstance(output, tuple | list) or output.dim() == 2
+    def _rolled(self, x: Tensor, axis: int, by: int) -> Tensor:
+        if not by or x.shape[axis] == 1:
+            return x
+        first, rest = x.split([self.before, x.shape[axis] - self.before], axis)
+        return torch.cat([first, rest.roll(by, axis)], axis)
 
 
 def input_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -138,9 +122,10 @@ class Probe(AttentionMode):
         tokens: What each module got and returned, if these are tokens: of three axes, or lists of such.
         calls: How many times each module ran.
         last: The name of the last module with a matrix of weights that ran.
+        sources: From which linear maps each tensor came.
         adds_to_scores: Whether something is added to the scores, such as relative positions.
         pools: How many times one query attended to all tokens (attention pooling).
-        others: How many attentions had other numbers of queries and keys.
+        others: The numbers of queries and keys of every attention where these differ.
     """
 
     def __init__(self) -> None:
@@ -151,8 +136,16 @@ class Probe(AttentionMode):
         self.calls = Counter[str]()
         self.attended = list[tuple[int, tuple[str, ...], Tensor]]()
         self.started = list[tuple[str, Any]]()
-        self.adds_to_scores, self.pools, self.others = False, 0, 0
-        self.last = ""
+        self.adds_to_scores, self.pools, self.others = False, 0, list[tuple[int, int]]()
+        self.last, self.sources = "", Sources()
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Handles one call of torch; see ``TorchFunctionMode``."""
+        result = super().__torch_function__(func, types, args, kwargs)
+        self.sources.note(func, [*args, *(kwargs or {}).values()], result, self._stack[-1] if self._stack else "")
+        return result
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Notes where it happens."""
@@ -165,7 +158,7 @@ class Probe(AttentionMode):
         if q.shape[2] == 1:
             self.pools += 1
         else:
-            self.others += 1
+            self.others.append((q.shape[2], k.shape[2]))
         return compute(None)
 
     def project(self, weight: Tensor) -> None:
@@ -173,18 +166,20 @@ class Probe(AttentionMode):
         if self.shapes and weight.shape[1] == self.shapes[-1][1] * self.shapes[-1][3]:
             self.projections.setdefault(len(self.shapes) - 1, self._names.get(id(weight), ""))
 
-    def ends_in_head(self, count: int, end: str) -> bool:
-        """Whether a linear map after module ``end`` gave so many outputs: no projection, and not in a headless network.
+    def ends_in_head(self, logits: Tensor, end: str) -> bool:
+        """Whether a linear map after module ``end`` gave logits: no projection, and not in a headless network.
 
         What follows it may scale them (a temperature, batch normalization).
         """
-        *around, name = self.last.split(".")
+        found = self.sources.module_of(logits)
+        path = self.last if found is None or found == "" else found
+        *around, name = path.split(".")
         parts = [self.modules[".".join(around[:i])] for i in range(len(around) + 1)]
-        last = self.modules[self.last]
+        last, count = self.modules[path], logits.shape[-1]
         sizes = [weight.shape for weight in last.parameters() if weight.dim() > 1]
         if (
-            f"{self.last}.".startswith(f"{end}.")
-            or re.search("proj|embed", name)
+            f"{path}.".startswith(f"{end}.")
+            or re.search("proj|embed|pooler", ".".join([*around[-1:], name]))
             or any(getattr(part, "num_classes", None) == 0 for part in parts)
         ):
             return False
@@ -211,7 +206,7 @@ class Probe(AttentionMode):
         def enter(name: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             self._stack.append(name)
             self.calls[name] += 1
-            if _is_tokens(x := input_of(args, kwargs)):
+            if is_tokens(x := input_of(args, kwargs)):
                 self.started.append((name, x))
 
         def leave(name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
@@ -220,7 +215,7 @@ class Probe(AttentionMode):
             if hasattr(module, "out_features") or (parts is None and any(weight.dim() > 1 for weight in weights)):
                 self.last = name
             x = input_of(args, kwargs)
-            if _is_tokens(x) and _is_tokens(output) and _first(x).shape == _first(output).shape:
+            if is_tokens(x) and is_tokens(output) and _first(x).shape == _first(output).shape:
                 self.tokens.pop(name, None)
                 self.tokens[name] = x, output
 
@@ -241,7 +236,8 @@ def _first(x: Any) -> Any:
     return x[0] if isinstance(x, tuple | list) and x else x
 
 
-def _is_tokens(x: Any) -> bool:
+def is_tokens(x: Any) -> bool:
+    """Whether a module got or returned tokens, alone or first in a list."""
     return isinstance(_first(x), Tensor) and _first(x).dim() == 3
 
 
@@ -285,23 +281,13 @@ def find_patch_size(module: nn.Module, size: tuple[int, int], num_tokens: int) -
     for one in module.modules():
         if isinstance(one, nn.Conv2d) and one.kernel_size == one.stride and one.kernel_size[0] > 1:
             side = one.kernel_size[0]
-            if isinstance(side, int) and (height // side) * (width // side) <= num_tokens:
+            if side != one.kernel_size[1]:
+                break
+            if (height // side) * (width // side) <= num_tokens:
                 return side
     sides = [side for side in range(1, min(size) + 1) if not (height % side or width % side)]
     for prefix in range(min(num_tokens, 18)):
         for side in sides:
             if (height // side) * (width // side) == num_tokens - prefix:
                 return side
-    raise PresetError(NO_PATCHES)
-
-
-def find_pool(gradient: Tensor, num_prefix_tokens: int) -> Pool:
-    """What the head reads, from the gradient ``[N, D]`` of the output at the tokens after the last block."""
-    size = gradient.norm(dim=1)
-    prefix, patches = size[:num_prefix_tokens], size[num_prefix_tokens:]
-    if not patches.any():
-        return "cls+next" if len(prefix) > 1 and prefix[1] else "cls"
-    if not prefix.any():
-        return "mean"
-    # A mean of all tokens reads the class token like any other; beside a mean of the patches it counts much more.
-    return "all" if prefix[0] < 10 * patches.mean() else "cls+mean"
+    raise PresetError(why_no_squares(module, NO_PATCHES))

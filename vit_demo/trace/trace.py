@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from vit_demo.errors import InputError, PresetError
 from vit_demo.model.resample import num_bytes
 from vit_demo.trace.attention_mode import AttentionMode, attention_rows
+from vit_demo.trace.reasons import NOT_SEEN
 from vit_demo.trace.running import in_this_thread
-from vit_demo.trace.structure import NOT_SEEN
 
 OVERWRITTEN = "This network changes its queries, keys or values in place (x += ...): write x = x + ... instead."
 SPLIT = "This network computes attention in parts of a batch: pass it one picture at a time."
@@ -83,12 +83,14 @@ class Trace:
         self._mode = self._running.enter_context(_Recorder(self))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: Any) -> None:
         """Ends the recording; ``PresetError`` if no attention was seen or kept whole, and nothing else was raised."""
         self._running.close()
         mode = self.__dict__.pop("_mode")
         if kind is None:
             mode.check()
+        if kind is NotImplementedError and "FlexAttention" in str(error):  # which has no gradients on a CPU
+            raise PresetError(NOT_SEEN) from error
 
     def attention(self, block: int = -1) -> Tensor:
         """The attention ``[B, H, N, N]`` of a block, float32; its rows sum to 1.

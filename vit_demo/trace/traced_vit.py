@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, TypedDict
 
@@ -19,8 +19,10 @@ from vit_demo.model.resample import num_bytes
 from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
 from vit_demo.trace.output_projection import NO_PROJECTION, scaled
+from vit_demo.trace.outputs import Undo, logits_of
+from vit_demo.trace.reasons import NOT_SEEN
 from vit_demo.trace.running import in_eval, in_this_thread, keep_order, parameters_of, running_in
-from vit_demo.trace.structure import NOT_SEEN, Structure, logits_of
+from vit_demo.trace.structure import Structure
 from vit_demo.trace.trace import Trace
 
 
@@ -44,6 +46,7 @@ class TracedViT(nn.Module):
         leaves_out: Whether dropped patches leave the sequence. Otherwise no token attends to them, and they are left
             out after the last block: as exact, where positions are part of attention.
         scores: What its logits become wherever probabilities are measured; see ``vit_demo.scores``.
+        already: What made its outputs probabilities, so that logits are what that was given; empty to leave them.
     """
 
     def __init__(self, module: nn.Module, config: ViTConfig, structure: Structure) -> None:
@@ -52,6 +55,7 @@ class TracedViT(nn.Module):
         self.patch_size, self.leaves_out = config.patch_size, structure.leaves_out
         self.training = module.training
         self.scores: Scores = "softmax"
+        self.already = structure.already
 
     @classmethod
     def of(cls, vit: ViT) -> TracedViT:
@@ -106,7 +110,7 @@ class TracedViT(nn.Module):
             kept = torch.cat([first, kept_patches + prefix], 1)
         running = Pass(self.module, self.structure, len(images), trace, kept, self.leaves_out, attention_fn)
         with in_eval(self.module), running:
-            logits = logits_of(self.module(images.to(self.dtype), **options))
+            logits = self._logits(images.to(self.dtype), options)
         if not running.count and not (trace and trace.q) and (trace is not None or attention_fn):
             raise PresetError(NOT_SEEN)
         return logits
@@ -118,7 +122,14 @@ class TracedViT(nn.Module):
         c = self.config
         blank = x.new_zeros(len(x), c.in_channels, *self.image_size, dtype=self.dtype)
         with running_in(self.module).skipping, in_eval(self.module), self._skipping(x.to(self.dtype)):
-            return logits_of(self.module(blank, **self.options(blank)))
+            return self._logits(blank, self.options(blank))
+
+    def _logits(self, images: Tensor, options: dict[str, Any]) -> Tensor:
+        """The logits in what the network returns, or those behind its probabilities."""
+        made_by = self.already if self.already in ("softmax", "sigmoid") else ""
+        with Undo() if made_by else nullcontext() as undo:
+            found = logits_of(self.module(images, **options), self.structure.output)
+        return undo.logits(found, made_by) if undo else found
 
     def options(self, images: Tensor) -> dict[str, Any]:
         """What the network gets beside the images ``[B, C, height, width]``, if it is one of transformers."""

@@ -1,9 +1,10 @@
-"""Attention that a network writes out itself, followed from its softmax to the product with the values.
+"""Attention that a network writes out itself, followed from the product of queries and keys to that with the values.
 
-What stands between the two may change the layout, the type, or multiply heads by numbers of their own. A layout is
-followed by a tensor on torch's meta device, which has no values: the strides of its views say which axis is which. The
-product is read as an ``einsum`` equation. What cannot be followed is not recorded, and ``proof`` then refuses the
-network.
+What stands between a product and the softmax, or the softmax and the other product, may change the layout, the type, or
+multiply heads by numbers of their own; before the softmax it may also add something, as a mask. A layout is followed by
+a tensor on torch's meta device, which has no values: the strides of its views say which axis is which. A product is
+read as an ``einsum`` equation. Where queries and keys cannot be followed, the scores stand for the queries; what cannot
+be followed from the softmax on is not recorded, and ``proof`` then refuses the network.
 """
 
 from collections.abc import Callable
@@ -28,33 +29,48 @@ VIEWS: set[Callable[..., Any]] = {
     Tensor.mT.__get__, Tensor.T.__get__,  # type: ignore[attr-defined]
 }  # fmt: skip
 FACTORS: set[Callable[..., Any]] = {
-    torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.div, Tensor.div, Tensor.__truediv__,
+    torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.div, Tensor.div, Tensor.__truediv__, Tensor.mul_,
+    Tensor.div_,
 }  # fmt: skip
-MATMUL: set[Callable[..., Any]] = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
+SUMS: set[Callable[..., Any]] = {
+    torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__, Tensor.add_, torch.sub, Tensor.sub, Tensor.sub_,
+    torch.masked_fill, Tensor.masked_fill, Tensor.masked_fill_, torch.where, Tensor.where, Tensor.clamp, torch.clamp,
+    Tensor.__setitem__,
+}  # fmt: skip
+"""What may add a mask or positions to scores."""
+MATMUL: set[Callable[..., Any]] = {
+    torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.mm, Tensor.mm,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Followed:
-    """A tensor that holds the attention of all heads, in some layout.
+    """A tensor that holds the scores of all heads, or the attention, in some layout.
 
     Attributes:
         tensor: It is kept, so that no other gets its ``id``.
+        shape: ``[B, H, Q, N]``.
+        layout: A view of a tensor ``[B, H, Q, N]`` on the meta device, as the tensor is one of scores or attention.
         version: Of its values when it was made; None in inference mode, which counts none.
-        scores: ``[B, H, Q, N]``, of which the attention is the softmax.
-        layout: A view of a tensor ``[B, H, Q, N]`` on the meta device, as the tensor is one of the attention.
         factor: By which it was multiplied: a number, or one for each head, ``[B or 1, H or 1, 1, 1]``.
+        operands: Before a softmax, queries ``[B, H, Q, d]`` and keys ``[B, H, N, d]``, or the opposite.
+        is_masked: Whether there is more in these scores than the product of both and the factor.
+        source: After a softmax, the same function for all that followed it; it gives what ``Product`` has of scores.
     """
 
     tensor: Tensor
-    version: int | None
-    scores: Tensor
+    shape: torch.Size
     layout: Tensor
+    version: int | None = None
     factor: Tensor | float = 1.0
+    operands: tuple[Tensor, ...] = ()
+    is_masked: bool = False
+    source: Callable[[], tuple[Tensor, tuple[Tensor, ...], Tensor | None]] | None = None
 
     @property
     def axes(self) -> str | None:
         """A letter for each axis: batch, head, query, key, or g for batch and head in one; None if not known."""
-        b, h, q, n = self.scores.shape
+        b, h, q, n = self.shape
         found: list[str] = []
         for size, stride in zip(self.layout.shape, self.layout.stride(), strict=True):
             found.append("k" if (size, stride) == (n, 1) else "q" if (size, stride) == (q, 2 * n) else "")
@@ -74,19 +90,23 @@ class Product:
     """A product of attention with values ``[B, H, N, e]``, factors of heads included.
 
     ``canonical`` brings what the network's own product returns to ``[B, H, Q, e]``, ``original`` does the opposite.
+    Queries and keys, if known, have the scores ``q k^T``, to which ``mask`` is added, if it is not None.
     """
 
     scores: Tensor
     values: Tensor
     canonical: Callable[[Tensor], Tensor]
     original: Callable[[Tensor], Tensor]
+    operands: tuple[Tensor, ...] = ()
+    mask: Tensor | None = None
 
 
 class Follower:
-    """Knows which tensors of one pass hold attention that no product has used yet."""
+    """Knows which tensors of one pass hold scores or attention that no product with values has used yet."""
 
     def __init__(self) -> None:
         self._followed: dict[int, Followed] = {}
+        self._scaled: dict[int, tuple[Tensor, int | None, float]] = {}  # by a number, with their version
 
     def start(self, result: Tensor, scores: Tensor, axis: int, batch: int) -> None:
         """Follows a softmax over ``axis`` of scores with axes for batch, heads, queries and keys, in some order."""
@@ -96,64 +116,116 @@ class Follower:
         others = [i for i in range(1, scores.dim()) if i != axis]
         query = next((i for i in reversed(others) if scores.shape[i] == scores.shape[axis]), others[-1])
         order = [0, *(i for i in others if i != query), query, axis]
-        ordered = scores.permute(order)
-        if scores.dim() == 3:
-            ordered = ordered.unflatten(0, (batch, -1))
-        b, h, q, n = ordered.shape
-        strides = 4 * h * q * n, 4 * q * n, 2 * n, 1  # gaps keep queries and keys apart
-        layout = torch.empty_strided((b, h, q, n), strides, device="meta")
-        if scores.dim() == 3:
-            layout = layout.flatten(0, 1)
-        if len(self._followed) > 8:  # of a softmax that no product followed
-            self._followed.clear()
-        self._add(Followed(result, None, ordered, layout.permute([order.index(i) for i in range(scores.dim())])))
+
+        merged, made = scores.dim() == 3, self._find(scores)
+        axes = (made.axes if made else None) or ""
+        is_known = "".join(axes[i] for i in order if axes) in ("gqk", "gkq", "bhqk", "bhkq")
+
+        def source() -> tuple[Tensor, tuple[Tensor, ...], Tensor | None]:
+            # Called later, where gradients are on: a softmax may be in a torch.autograd.Function.
+            ordered = scores.permute(order)
+            ordered = ordered.unflatten(0, (batch, -1)) if merged else ordered
+            if made is None or not is_known:
+                return ordered, (), None
+            q, k = made.operands if axes[axis] == "k" else made.operands[::-1]
+            q = q * made.factor
+            return ordered, (q, k), ordered - q @ k.mT if made.is_masked else None
+
+        shape = source()[0].shape
+        layout = _layout(shape, merged=merged).permute([order.index(i) for i in range(scores.dim())])
+        if made is not None:
+            self._followed = {i: x for i, x in self._followed.items() if x.operands is not made.operands}
+        self._add(Followed(result, shape, layout, source=source))
 
     def follow(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         """Notes what a function of torch, if it is one of those above, makes of a followed tensor."""
-        source = self._find(args[0] if args else kwargs.get("input"))
-        if func in UNCHANGED and source:
-            self._add(replace(source, tensor=result))
-        elif func in VIEWS and source:
-            with suppress(RuntimeError):  # of a view that the gaps between its axes do not allow
-                layout = func(source.layout, *args[1:], **{k: v for k, v in kwargs.items() if k != "input"})
-                if layout._is_view():  # a copy has other strides
-                    self._add(replace(source, tensor=result, layout=layout))
-        elif func in FACTORS:
-            operands = [*args, *kwargs.values()]
-            is_first = source is not None
-            if not is_first and "div" not in func.__name__ and len(operands) > 1:
-                source = self._find(operands[1])
-            if source is not None and len(operands) > 1 and source.axes:
-                self._multiply(source, operands[1] if is_first else operands[0], "div" in func.__name__, result)
+        given = [*args, *kwargs.values()]
+        changes = func is Tensor.__setitem__ or (bool(given) and result is given[0])  # in place, unless it is the same
+        if func in UNCHANGED or func in VIEWS:
+            factor = self.factor_of(given[0])
+            if factor != 1:
+                self._scale(result, factor)
+            if (source := self._find(given[0])) is None:
+                return
+            if func in UNCHANGED:
+                self._add(replace(source, tensor=result))
+            else:
+                with suppress(RuntimeError):  # of a view that the gaps between its axes do not allow
+                    layout = func(source.layout, *args[1:], **{k: v for k, v in kwargs.items() if k != "input"})
+                    if layout._is_view():  # a copy has other strides
+                        self._add(replace(source, tensor=result, layout=layout))
+        elif func in FACTORS and len(given) > 1:
+            divides = "div" in func.__name__
+            for x, factor in ((given[0], given[1]), (given[1], given[0]))[: 1 if divides else 2]:
+                if isinstance(x, Tensor) and (isinstance(factor, int | float) or factor.numel() == 1) and not changes:
+                    self._scale(result, self.factor_of(x) * (1 / float(factor) if divides else float(factor)))
+                source = self._find(x, changes)
+                if source is not None and source.axes:
+                    self._multiply(source, factor, divides, result)
+        elif func in SUMS:
+            source = next((one for x in given if (one := self._find(x, changes))), None)
+            if source is not None and source.source is None:
+                self._add(replace(source, tensor=source.tensor if changes else result, is_masked=True))
 
     def product(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Product | None:
         """What a function of torch multiplies, if it is a product of followed attention with values."""
-        if func is torch.einsum and args and isinstance(args[0], str):
-            operands = args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:]
-        elif func in MATMUL:
-            operands = [*args, *(kwargs[name] for name in ("input", "other", "mat2") if name in kwargs)]
-        else:
+        operands, letters = read_product(func, args, kwargs)
+        found = [(i, one) for i, x in enumerate(operands) if (one := self._find(x)) and one.source and one.axes]
+        if letters is None or not found:
             return None
-        if len(operands) != 2 or not all(isinstance(one, Tensor) for one in operands):
-            return None
-        index = next((i for i in (0, 1) if id(operands[i]) in self._followed), None)
-        if index is None or (source := self._find(operands[index])) is None or not source.axes:
-            return None
+        index, source = found[0]
         values = operands[1 - index]
-        letters = _einsum(args[0], operands) if func is torch.einsum else _matmul(operands)
-        if letters is None:
-            return None
         product = _product(source, values, letters[index], letters[1 - index], letters[2])
         if product is not None:
-            self._followed = {i: one for i, one in self._followed.items() if one.scores is not source.scores}
+            self._followed = {i: one for i, one in self._followed.items() if one.source is not source.source}
         return product
 
-    def _find(self, x: Any) -> Followed | None:
+    def multiplied(
+        self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, batch: int
+    ) -> None:
+        """Follows what a function of torch gave, if it may be the product of queries and keys."""
+        operands, letters = read_product(func, args, kwargs)
+        if letters is None:
+            return
+        left, right, output = map(set, letters)
+        parts = (left & right) - output, left - right, right - left
+        heads = [letter for letter in letters[2] if letter in left & right]
+        if [len(part) for part in parts] != [1, 1, 1] or len(heads) not in (1, 2) or result.shape[0] % batch:
+            return
+        names = {min(part): name for part, name in zip(parts, "dqk", strict=True)}
+        names |= dict(zip(heads, "g" if len(heads) == 1 else "bh", strict=True))
+        of_left, of_right, axes = ("".join(names[letter] for letter in one) for one in letters)
+        sizes = dict(zip(axes, result.shape, strict=True))
+        outer = result.shape[0] if "b" in axes else batch
+        shape = torch.Size((outer, result.numel() // (outer * sizes["q"] * sizes["k"]), sizes["q"], sizes["k"]))
+        factors = [self.factor_of(x) for x in operands]
+        q, k = _ordered(operands[0], of_left, "bhqd", shape), _ordered(operands[1], of_right, "bhkd", shape)
+        q, k = ((x if f == 1 else x / f).expand(*shape[:2], -1, -1) for x, f in zip((q, k), factors, strict=True))
+        layout = _layout(shape, merged="g" in axes)
+        layout = layout.permute([("gqk" if "g" in axes else "bhqk").index(x) for x in axes])
+        self._add(Followed(result, shape, layout, factor=factors[0] * factors[1], operands=(q, k)))
+
+    def factor_of(self, x: Any) -> float:
+        """The number by which a tensor was multiplied when it was made; 1 if by none."""
+        tensor, version, factor = self._scaled.get(id(x), (None, None, 1.0))
+        return factor if tensor is not None and version == _version(tensor) else 1.0
+
+    def _scale(self, x: Tensor, factor: float) -> None:
+        self._scaled[id(x)] = x, _version(x), factor
+        if len(self._scaled) > 8:
+            del self._scaled[next(iter(self._scaled))]
+
+    def _find(self, x: Any, was_changed: bool = False) -> Followed | None:
         found = self._followed.get(id(x))
-        return found if found and found.version == _version(found.tensor) else None  # or it was changed in place
+        if not found or (found.version is not None and found.version + was_changed != _version(found.tensor)):
+            return None  # it was changed in place
+        return found
 
     def _add(self, one: Followed) -> None:
+        self._followed.pop(id(one.tensor), None)
         self._followed[id(one.tensor)] = replace(one, version=_version(one.tensor))
+        if len(self._followed) > 8:  # products and softmaxes of something else
+            del self._followed[next(iter(self._followed))]
 
     def _multiply(self, source: Followed, factor: Any, divides: bool, result: Tensor) -> None:
         axes = source.axes
@@ -164,10 +236,32 @@ class Follower:
             factor = factor.reshape(*[1] * (len(axes) - factor.dim()), *factor.shape)
             if factor.shape[axes.index("q")] != 1 or factor.shape[axes.index("k")] != 1:
                 return
-            factor = _ordered(factor, axes, "bhqk", source.scores.shape)
+            factor = _ordered(factor, axes, "bhqk", source.shape)
         elif not isinstance(factor, int | float):
             return
         self._add(replace(source, tensor=result, factor=source.factor / factor if divides else source.factor * factor))
+
+
+def _layout(shape: torch.Size, *, merged: bool) -> Tensor:
+    """A tensor ``[B, H, Q, N]`` on the meta device, or ``[B * H, Q, N]``; gaps keep queries and keys apart."""
+    _, h, q, n = shape
+    layout = torch.empty_strided(shape, (4 * h * q * n, 4 * q * n, 2 * n, 1), device="meta")
+    return layout.flatten(0, 1) if merged else layout
+
+
+def read_product(
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[Tensor], tuple[str, str, str] | None]:
+    """The two operands of a product, their letters and those of its result; None for anything else."""
+    if func is torch.einsum and args and isinstance(args[0], str):
+        operands = list(args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:])
+    elif func in MATMUL:
+        operands = [*args, *(kwargs[name] for name in ("input", "other", "mat2") if name in kwargs)]
+    else:
+        return [], None
+    if len(operands) != 2 or not all(isinstance(one, Tensor) for one in operands):
+        return [], None
+    return operands, _einsum(args[0], operands) if func is torch.einsum else _matmul(operands)
 
 
 def _version(x: Tensor) -> int | None:
@@ -200,8 +294,8 @@ def _einsum(equation: str, operands: Any) -> tuple[str, str, str] | None:
 
 def _product(source: Followed, values: Tensor, attention: str, others: str, output: str) -> Product | None:
     """Reads a product from the letters of attention, values and result."""
-    axes, shape = source.axes, source.scores.shape
-    assert axes is not None
+    axes, shape = source.axes, source.shape
+    assert axes is not None and source.source is not None
     known = dict(zip(attention, axes, strict=True))
     rest = [letter for letter in others if letter not in known]
     if len(rest) != 1 or len(known) != len(attention) or len(set(others)) != len(others):
@@ -221,7 +315,8 @@ def _product(source: Followed, values: Tensor, attention: str, others: str, outp
             x, letters = x.flatten(0, 1), "gqe"
         return x.permute([letters.index(letter) for letter in of_output])
 
-    return Product(source.scores, v, lambda x: _ordered(x, of_output, "bhqe", shape), original)
+    scores, operands, mask = source.source()
+    return Product(scores, v, lambda x: _ordered(x, of_output, "bhqe", shape), original, operands, mask)
 
 
 def _ordered(x: Tensor, axes: str, order: str, shape: torch.Size) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -37,7 +38,7 @@ def labelled_pictures(
 
     Raises:
         InputError: If there are no such pictures.
-        LabelError: If a subfolder names no class of the model.
+        LabelError: If a subfolder names no class of the model, or no single one.
     """
     try:
         folders = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
@@ -46,19 +47,43 @@ def labelled_pictures(
         raise InputError(f"{folder} cannot be read ({error.strerror}): give a folder of labelled pictures.") from error
     if not found:
         raise InputError(f"{folder} holds no labelled pictures: give a folder with a subfolder for each class.")
-    names = {_plain(label): index for index, label in enumerate(labels)} | {str(i): i for i in range(len(labels))}
+    classes = _classes([path.name for path in folders], labels)
+    return [(file, classes[path.name]) for file, path in found]
+
+
+def _classes(folders: Sequence[str], labels: Sequence[str]) -> dict[str, int]:
+    """The class of each folder: by its exact label, its number where no label is one, its WordNet id, or its letters.
+
+    ``LabelError`` if a folder names none or several, or two name the same.
+    """
+    exact, alike = {label: index for index, label in enumerate(labels)}, dict[str, list[int]]()
+    for index, label in enumerate(labels):
+        alike.setdefault(_plain(label), []).append(index)
+    numbers = {str(index): index for index in range(len(labels))}
+    if not numbers.keys() >= set(folders) or any(re.fullmatch(r"[+-]?\d+", label) for label in labels):
+        numbers = {}
     if len(labels) == 1000:
         from timm.data import ImageNetInfo  # here, because importing it takes long
 
-        names |= {wordnet: index for index, wordnet in enumerate(ImageNetInfo().label_names())}
-    unknown = [path.name for path in folders if _plain(path.name) not in names]
-    if unknown:
-        raise LabelError(f"The model has no class {unknown[0]!r}{did_you_mean(unknown[0], labels)}: rename the folder.")
-    return [(file, names[_plain(path.name)]) for file, path in found]
+        numbers |= {wordnet: index for index, wordnet in enumerate(ImageNetInfo().label_names())}
+    found = dict[int, str]()
+    for folder in folders:
+        own = exact.get(folder, numbers.get(folder))
+        indices = alike.get(_plain(folder), []) if own is None else [own]
+        if not indices:
+            raise LabelError(f"The model has no class {folder!r}{did_you_mean(folder, labels)}: rename the folder.")
+        if len(indices) > 1:
+            several = " and ".join(repr(labels[index]) for index in indices)
+            raise LabelError(f"The model has the classes {several}: name the folder {folder!r} exactly as one of them.")
+        if (other := found.setdefault(indices[0], folder)) != folder:
+            raise LabelError(
+                f"The folders {other!r} and {folder!r} name one class, {labels[indices[0]]!r}: merge them."
+            )
+    return {folder: index for index, folder in found.items()}
 
 
 def _plain(label: str) -> str:
-    return label.replace("_", " ").replace("-", " ").casefold().strip()
+    return label.strip().replace("_", " ").replace("-", " ").casefold()
 
 
 def evaluate_pictures(

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from vit_demo.checks import whole_number
 from vit_demo.errors import CheckpointError, InputError
 from vit_demo.images import MNIST_MEAN, MNIST_STD
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.model.vit import ScaledDotProduct
 from vit_demo.resources import resource_folder
 from vit_demo.training.loop import updates
 
@@ -40,6 +39,8 @@ DEFAULT_CONFIG = ViTConfig(
     image_size=28, patch_size=7, in_channels=1, num_classes=10, embed_dim=64, depth=4, num_heads=4, mlp_ratio=2.0
 )
 
+OnBatch = Callable[[], object] | None
+
 _seeding = threading.Lock()
 
 
@@ -48,7 +49,7 @@ class History:
     """What was seen of a run.
 
     Attributes:
-        steps: How many it has in all; 0 until that is known.
+        steps: How many it should have in all; 0 until that is known.
         loss: The mean cross-entropy of each step's batch, in nats.
         accuracy: Pairs of a number of steps and the share of ``NUM_TEST`` digits, never trained on, that are right.
         seconds: Time so far.
@@ -100,18 +101,21 @@ def train_small(
     config: ViTConfig = DEFAULT_CONFIG,
     *,
     start: ViT | None = None,
-    on_step: Callable[[ViT, History], None] | None = None,
+    on_step: Callable[[ViT, History], object] | None = None,
+    on_batch: OnBatch = None,
     **choices: float | int | bool | None,
 ) -> tuple[ViT, History]:
     """Trains a Vision Transformer on 5,000 digits of MNIST's training part, from random weights, on one core.
 
     AdamW on batches of 64 digits, each moved by up to two pixels. ``seconds`` become a number of steps by the time that
-    the first 20 take.
+    the first 20 and the first measurement take.
 
     Args:
         config: The network: 28 pixels, one channel, ten classes.
         start: A network of this shape whose weights it starts from; random ones for None.
-        on_step: Called after each step with the network and what was seen so far; what it raises ends the run.
+        on_step: Called after each step with the network and what was seen so far. If it returns True, the run ends with
+            what was learned; what it raises ends it with nothing.
+        on_batch: Called after each batch of digits that measures the network; what it raises ends the run as well.
         **choices: The fields of ``Choices``: ``seconds`` (30) or ``steps``, ``learning_rate`` (0.002), ``num_digits``
             (5,000), ``shuffle_labels`` (False), ``seed`` (0).
 
@@ -140,7 +144,7 @@ def train_small(
         model = random_network(config, chosen.seed)
         if start is not None:
             model.load_state_dict(start.state_dict())
-        return _train(model, chosen, on_step)
+        return _train(model, chosen, on_step, on_batch)
 
 
 def random_network(config: ViTConfig, seed: int) -> ViT:
@@ -150,15 +154,14 @@ def random_network(config: ViTConfig, seed: int) -> ViT:
         return ViT(config)
 
 
-def _train(model: ViT, chosen: Choices, on_step: Callable[[ViT, History], None] | None) -> tuple[ViT, History]:
+def _train(
+    model: ViT, chosen: Choices, on_step: Callable[[ViT, History], object] | None, on_batch: OnBatch
+) -> tuple[ViT, History]:
     generator, history = torch.Generator().manual_seed(chosen.seed), History(chosen.seed)
     digits, labels = quick_digits()
     train, classes = digits[: chosen.num_digits], labels[: chosen.num_digits]
     if chosen.shuffle_labels:
         classes = classes[torch.randperm(len(classes), generator=generator)]
-    attentions: list[Any] = [block.attn for block in model.blocks]
-    for attention in attentions:
-        attention.attend = _PlainAttention()
     matrices = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}]
@@ -172,18 +175,27 @@ def _train(model: ViT, chosen: Choices, on_step: Callable[[ViT, History], None] 
     def share(step: int) -> float:
         return min((step + 1) / WARM_UP, 1 - step / history.steps if history.steps else 1.0)
 
+    def check() -> None:
+        history.accuracy.append((len(history.loss), accuracy(model, on_batch)))
+
     batches = _batches(train, classes, generator, history)
     for step, loss in enumerate(updates(model, optimiser, batches, loss_of, share), 1):
         history.loss.append(loss)
         history.seconds = time.perf_counter() - started
+        if not math.isfinite(loss):
+            raise InputError("The loss is no longer a number: choose a lower learning rate.")
         if not history.steps and step == WARM_UP:
-            history.steps = max(WARM_UP, round(WARM_UP * chosen.seconds / history.seconds))
-        if history.steps and step * NUM_CHECKS % history.steps < NUM_CHECKS:
-            history.accuracy.append((step, accuracy(model)))
-        if on_step is not None:
-            on_step(model, history)
-    for attention in attentions:
-        attention.attend = ScaledDotProduct()
+            check()
+            of_checks = (NUM_CHECKS + 1) * (time.perf_counter() - started - history.seconds)
+            left = 0.95 * chosen.seconds - of_checks  # the first steps tell only about how long the others take
+            history.steps = max(WARM_UP, round(WARM_UP * left / history.seconds))
+        elif history.steps and step * NUM_CHECKS % history.steps < NUM_CHECKS:
+            check()
+        if on_step is not None and on_step(model, history):
+            break
+    if not history.accuracy or history.accuracy[-1][0] != len(history.loss):
+        check()
+    model.zero_grad()
     return model.eval().requires_grad_(False), history
 
 
@@ -199,24 +211,21 @@ def _batches(
         yield shift(digits[batch], generator), classes[batch]
 
 
-class _PlainAttention(nn.Module):
-    """As ``ScaledDotProduct``, of which the backward is slower on a processor; torch's choice is for all threads."""
-
-    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1) @ v
+def accuracy(model: ViT, on_batch: OnBatch = None) -> float:
+    """The share of the ``NUM_TEST`` digits that a network gets right, in [0, 1]. ``on_batch`` as in ``predictions``."""
+    return float((predictions(model, on_batch) == quick_digits()[1][NUM_TRAIN:]).float().mean())
 
 
 @torch.no_grad()
-def accuracy(model: ViT) -> float:
-    """The share of the ``NUM_TEST`` digits that a network gets right, in [0, 1]."""
-    return float((predictions(model) == quick_digits()[1][NUM_TRAIN:]).float().mean())
-
-
-@torch.no_grad()
-def predictions(model: ViT) -> Tensor:
-    """Its class of each of the ``NUM_TEST`` digits, int64 ``[NUM_TEST]``."""
+def predictions(model: ViT, on_batch: OnBatch = None) -> Tensor:
+    """Its class of each of the ``NUM_TEST`` digits, int64 ``[NUM_TEST]``; what ``on_batch`` raises ends it."""
     model.eval()
-    return torch.cat([model(part).argmax(1) for part in quick_digits()[0][NUM_TRAIN:].split(250)])
+    found = []
+    for part in quick_digits()[0][NUM_TRAIN:].split(BATCH_SIZE):
+        found.append(model(part).argmax(1))
+        if on_batch is not None:
+            on_batch()
+    return torch.cat(found)
 
 
 def held_out_digit(number: int) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""Starts the server with the page, the API and ``/healthz``, and stops it gracefully."""
+"""Starts the server with the page, the API, ``/healthz`` and ``/readyz``, and stops it gracefully."""
 
 import asyncio
 import ctypes
@@ -14,6 +14,7 @@ import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from typing import NoReturn
 
 import gradio as gr
 import uvicorn
@@ -25,8 +26,10 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.defaults import MAX_PICTURE_BYTES
-from vit_demo.errors import InputError
+from vit_demo.errors import BusyError, InputError
+from vit_demo.resources import raise_descriptor_limit, trim_memory
 from vit_demo.service.engine import get_engine
+from vit_demo.service.jobs import SHUTTING_DOWN
 from vit_demo.version import __version__
 from vit_demo.web.api import documents, mcp
 from vit_demo.web.catalog import example_photos
@@ -35,8 +38,9 @@ from vit_demo.web.frontend.assets import read_styles
 from vit_demo.web.guard import log, replacements, uploads
 from vit_demo.web.guard.compression import Compression
 from vit_demo.web.guard.event_checks import forget_ended
+from vit_demo.web.guard.metrics import Measured, metrics
 from vit_demo.web.guard.protocol import Protocol
-from vit_demo.web.guard.security import Guard
+from vit_demo.web.guard.security import guard
 from vit_demo.web.page import build_page
 from vit_demo.web.requests.routes import routes
 
@@ -53,11 +57,21 @@ SWITCH_INTERVAL_SECONDS = 0.0005
 M_ARENA_MAX = -8
 """Parameter of glibc's ``mallopt``: the number of heaps. Memory freed in one heap cannot be used in another."""
 
+M_MMAP_THRESHOLD, MMAP_BYTES = -3, 4 << 20
+"""Parameter of ``mallopt``: freed blocks of so many bytes go back at once. By default it grows to 32 MB."""
+
 FIRST_PORT, NUM_PORTS = 7860, 100
 """Gradio's ports; by default the server uses the first free one."""
 
-SHUTDOWN_SECONDS = 20.0
-"""Time that requests in progress have to finish when the server stops."""
+ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS = 3.0, 8.0, 9.0
+"""When the server stops: until when it accepts requests, since a proxy may send some; until when work may go on; until
+when the process ends in any case."""
+
+HEALTH_SECONDS = 3.0
+"""Time in which a worker must answer."""
+
+CLEANING_SECONDS = 60.0
+"""Time between two searches for what can be deleted or given back."""
 
 
 def launch(host: str | None = None, port: int | None = None, *, wait: bool = True) -> gr.Blocks:
@@ -66,8 +80,8 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     Args:
         host: Address to listen on; None for ``GRADIO_SERVER_NAME``, or 127.0.0.1 if that is not set.
         port: None for ``GRADIO_SERVER_PORT``, or 7860 or the next free port if that is not set.
-        wait: Whether to serve until SIGINT or SIGTERM, and then finish the requests in progress; otherwise the server
-            runs in a thread until the page is closed.
+        wait: Whether to serve until SIGINT or SIGTERM, finish the requests in progress and end the process; otherwise
+            the server runs in a thread until the page is closed.
 
     Returns:
         The page, served at its ``local_url``.
@@ -86,7 +100,13 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     page = app.state.page
     # The guard reads X-Forwarded-For if a proxy is announced; uvicorn would believe any local process.
     config = uvicorn.Config(
-        app, loop="asyncio", http=Protocol, log_level="warning", proxy_headers=False, server_header=False
+        app,
+        loop="asyncio",
+        http=Protocol,
+        log_level="warning",
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
     )
     server = Server(config)
     server.run = partial(server.run, [listening])  # type: ignore[method-assign]
@@ -115,6 +135,8 @@ def asgi_app() -> FastAPI:
     os.environ |= {"GRADIO_ANALYTICS_MAX_EVENTS": "1", "GRADIO_ANALYTICS_CACHE_FREQUENCY": str(sys.maxsize)}
     with suppress(OSError, AttributeError):  # other C libraries have no such function
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, MMAP_BYTES)
+    raise_descriptor_limit()
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     page = build_page()
     head.install()
@@ -126,10 +148,11 @@ def asgi_app() -> FastAPI:
         *example_photos.routes(modules.PREFIX),
         *head.routes(),
     ]
-    own += [*documents.routes(page), Route("/healthz", healthz)]
+    own += [*documents.routes(page), Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
     app = FastAPI(routes=own, lifespan=lambda _: _cleaned(page), openapi_url=None)
     app.add_middleware(Compression)
-    app.add_middleware(Guard, page=page)
+    app.add_middleware(guard, page=page)
+    app.add_middleware(Measured)
     app.state.page = page
     gr.mount_gradio_app(
         app,
@@ -154,11 +177,13 @@ async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
 
     async def clean() -> None:
         while True:
-            await asyncio.sleep(60.0)
+            await asyncio.sleep(CLEANING_SECONDS)
             forget_ended(page)
+            await asyncio.to_thread(trim_memory)  # or else thousands of varied requests leave more and more of it
             with suppress(OSError):  # for instance of a file that has been deleted meanwhile
                 await asyncio.to_thread(cleaner.clean, time.time())
 
+    asyncio.get_running_loop().set_exception_handler(log.handle_error)
     cleaning = asyncio.create_task(clean())
     try:
         yield
@@ -167,7 +192,7 @@ async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
         uploads.clear()
 
 
-def _serve_until_stopped(page: gr.Blocks) -> None:
+def _serve_until_stopped(page: gr.Blocks) -> NoReturn:
     # These objects live as long as the server. Otherwise each full garbage collection would traverse them, and every
     # visitor would wait for a quarter of a second.
     gc.freeze()
@@ -177,14 +202,20 @@ def _serve_until_stopped(page: gr.Blocks) -> None:
         signal.signal(number, lambda *_: stopped.set())
     while not stopped.wait(0.5):  # on some systems signals do not interrupt a wait without a timeout
         pass
-    finished = get_engine().jobs.close(SHUTDOWN_SECONDS)
+    latest = threading.Timer(END_SECONDS, _end)
+    latest.daemon = True
+    latest.start()
+    get_engine().jobs.close(SHUTDOWN_SECONDS, ACCEPTING_SECONDS)
     stopped.clear()
-    stopped.wait(1.0)  # time to send the last responses; a second signal ends it at once
+    stopped.wait(0.3)  # time to send the last responses; a second signal ends it at once
     page.close()
-    if not finished:
-        # The interpreter would stop the threads of these jobs, and could then wait forever for their locks.
-        uploads.remove()
-        os._exit(0)
+    _end()
+
+
+def _end() -> NoReturn:
+    """Ends the process; Python itself would first look at a million objects, and perhaps wait for locks of jobs."""
+    uploads.remove()
+    os._exit(0)
 
 
 def _listen(host: str | None, port: int | None) -> socket.socket:
@@ -210,8 +241,19 @@ def _listen(host: str | None, port: int | None) -> socket.socket:
 
 
 async def healthz(_: Request) -> JSONResponse:
-    """Status, device, loaded presets and version of the server."""
+    """Status, device, loaded presets and version of the server; 503 if its workers do not answer."""
     engine = get_engine()
+    try:
+        async with asyncio.timeout(HEALTH_SECONDS):
+            await engine.jobs.run_async("health", lambda: None, "digits")
+    except (TimeoutError, BusyError):
+        return JSONResponse({"status": "The workers do not answer: restart the server."}, 503)
     return JSONResponse(
         {"status": "ok", "device": engine.device_name, "presets": engine.loaded, "version": __version__}
     )
+
+
+async def readyz(_: Request) -> JSONResponse:
+    """Whether requests may be sent here; 503 as soon as the server is to stop."""
+    closing = get_engine().jobs.is_closing
+    return JSONResponse({"status": SHUTTING_DOWN if closing else "ok"}, 503 if closing else 200)

@@ -35,6 +35,16 @@ def allowed_origins() -> frozenset[str]:
     return frozenset(os.environ.get("VIT_DEMO_ALLOWED_ORIGINS", "").split())
 
 
+def metrics_token() -> str:
+    """The token that ``/metrics`` asks for: ``VIT_DEMO_METRICS``; empty, the default, closes the route."""
+    return os.environ.get("VIT_DEMO_METRICS", "").strip()
+
+
+def logs_json() -> bool:
+    """Whether the log is lines of JSON, one more for each request: ``VIT_DEMO_LOG=json``."""
+    return os.environ.get("VIT_DEMO_LOG", "") == "json"
+
+
 def source_url() -> str:
     """The address of the source: ``VIT_DEMO_SOURCE_URL``, otherwise the files of the Space; empty without both."""
     chosen = os.environ.get("VIT_DEMO_SOURCE_URL", "")

@@ -7,6 +7,7 @@ IMAGENET_LABELS: tuple[str, ...] = tuple(
     Path(__file__).with_name("imagenet_labels.txt").read_text(encoding="utf-8").splitlines()
 )
 """The 1,000 classes, in the usual order, with torchvision's names."""
+IMAGENET_ASSUMED = "It does not name its 1,000 classes: they are taken for ImageNet's."
 
 IMAGENET_INCEPTION: dict[str, Any] = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
 IMAGENET_DEFAULT: dict[str, Any] = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}

@@ -5,6 +5,8 @@ They are well above the ViTs in public use, so that only damaged or hostile repo
 
 from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
+from vit_demo.resources import memory_limit
+from vit_demo.weights import costs
 
 # Files of any repository or folder.
 MAX_JSON_BYTES = 1 << 20
@@ -47,12 +49,10 @@ MAX_GRID = 60
 """Patches along a side; also limits the patch sizes offered with any weights of the Hub."""
 MAX_VISITOR_PATCH = 48
 """Pixels along the side of a patch; the matrix that resamples a kernel grows with its fourth power."""
-MAX_PARAMETERS = 700_000_000
-"""ViT-H has 632 million."""
-MAX_FORWARD_FLOPS = 1.3e12
-"""Multiplications and additions of one forward pass, or what takes as long; DINOv2-L at 518 px takes 1.1e12."""
-FLOPS_OF_A_SCORE = 200
-"""How many take as long as the softmax of one attention score, which counts where many heads have few channels."""
+MAX_PARAMETERS = min(700_000_000, memory_limit() // 12)
+"""ViT-H has 632 million; their weights take a third of the memory at most."""
+MAX_OPERATIONS = 6.5e11
+"""Multiply-accumulates of one forward pass, or what takes as long; DINOv2-L at 518 px takes 5.5e11."""
 MAX_TRACE_BYTES = 600 << 20
 """Queries, keys, values and tokens of all blocks; DINOv2-L at 518 px takes 515 MiB."""
 
@@ -101,41 +101,6 @@ def check_for_visitors(config: ViTConfig, num_parameters: int, *, has_mask: bool
 
 
 def is_affordable(config: ViTConfig, patch_size: int, *, has_mask: bool = False) -> bool:
-    """Whether one forward pass at a patch size stays within ``MAX_FORWARD_FLOPS`` and ``MAX_TRACE_BYTES``."""
-    nbytes = trace_bytes(config, patch_size) + (mask_bytes(config, patch_size) if has_mask else 0)
-    return forward_cost(config, patch_size) <= MAX_FORWARD_FLOPS and nbytes <= MAX_TRACE_BYTES
-
-
-def forward_cost(config: ViTConfig, patch_size: int) -> int:
-    """As ``forward_flops``, with the softmax of heads x tokens x tokens scores in every block."""
-    scores = config.depth * config.num_heads * num_tokens(config, patch_size) ** 2
-    return forward_flops(config, patch_size) + FLOPS_OF_A_SCORE * scores
-
-
-def forward_flops(config: ViTConfig, patch_size: int) -> int:
-    """Multiplications and additions of one forward pass on a square picture."""
-    return 2 * num_operations(config, patch_size, num_tokens(config, patch_size))
-
-
-def num_operations(config: ViTConfig, patch_size: int, tokens: int) -> int:
-    """Multiply-accumulates of one pass on a sequence of so many tokens, in matrix products and convolutions."""
-    width, hidden = config.embed_dim, int(config.embed_dim * config.mlp_ratio)
-    embedding = (tokens - config.num_prefix_tokens) * config.in_channels * patch_size**2 * width
-    linear = 3 * width * config.head_dim if config.projection == "per_head" else 4 * width**2
-    block = tokens * (linear + 2 * width * hidden) + 2 * tokens**2 * width
-    return embedding + config.depth * block + config.num_features * config.num_classes
-
-
-def trace_bytes(config: ViTConfig, patch_size: int) -> int:
-    """Bytes of queries, keys, values and tokens of all blocks, float32."""
-    return 4 * config.depth * num_tokens(config, patch_size) * config.embed_dim * 4
-
-
-def mask_bytes(config: ViTConfig, patch_size: int) -> int:
-    """Bytes that a mask adds to the queries and keys of all blocks, into which it is folded; see ``Trace``."""
-    return 2 * 4 * config.depth * config.num_heads * num_tokens(config, patch_size) ** 2
-
-
-def num_tokens(config: ViTConfig, patch_size: int) -> int:
-    """Tokens of a square picture at a patch size, prefix tokens included."""
-    return (config.image_size // patch_size) ** 2 + config.num_prefix_tokens
+    """Whether one forward pass at a patch size stays within ``MAX_OPERATIONS`` and ``MAX_TRACE_BYTES``."""
+    nbytes = costs.trace_bytes(config, patch_size) + (costs.mask_bytes(config, patch_size) if has_mask else 0)
+    return costs.forward(config, patch_size).operations <= MAX_OPERATIONS and nbytes <= MAX_TRACE_BYTES

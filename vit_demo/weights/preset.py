@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -31,11 +32,11 @@ class Preset:
     """A model with its labels, patch sizes and preprocessing.
 
     Attributes:
-        name: As in ``explore(image, preset=name)``.
+        name: As in ``explore(image, name)``.
         title: Title in the page's menu.
         task: ``"digits"``: grey 28 x 28 drawings. ``"photos"``: RGB.
         config: The network; its patch size is that of the stored kernel, not the default.
-        labels: The class of each logit.
+        labels: The class of each logit; equal names are told apart by their numbers, as in ``"crane (134)"``.
         patch_sizes: Patch sizes on offer, in pixels, ascending.
         default_patch_size: In pixels.
         flexible: Whether one set of weights was trained for all patch sizes. If not, a bundled preset has separate
@@ -93,6 +94,17 @@ class Preset:
     template: str = AS_TYPED
     assumed: str = ""
     note: str = ""
+
+    def __post_init__(self) -> None:
+        """Requests name a class by its label, so no two are equal."""
+        counts, taken, named = Counter(self.labels), set(self.labels), list(self.labels)
+        for i, label in enumerate(named if len(counts) < len(named) else ()):
+            if counts[label] > 1:
+                while label in taken:
+                    label = f"{label} ({i})"
+                taken.add(label)
+                named[i] = label
+        object.__setattr__(self, "labels", tuple(named))
 
     def with_words(self, words: Sequence[str], template: str = AS_TYPED) -> Preset:
         """The preset with other words as its classes; one of fixed classes as it is, if the words are among them.

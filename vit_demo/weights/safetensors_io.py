@@ -46,12 +46,12 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 def to_finite_float32(tensors: dict[str, Tensor], source: str) -> dict[str, Tensor]:
     """Copies tensors to float32 and empties ``tensors`` on the way, so that little is in memory twice.
 
-    A value that is not finite raises ``CheckpointError``.
+    They lose what ``torch.compile`` puts before their names. A value that is not finite raises ``CheckpointError``.
     """
     floats = {}
     for name in list(tensors):
-        floats[name] = tensors.pop(name).to(torch.float32, copy=True)
-        if not floats[name].isfinite().all():
+        tensor = floats[name.replace("_orig_mod.", "")] = tensors.pop(name).to(torch.float32, copy=True)
+        if not tensor.isfinite().all():
             raise CheckpointError(f"{source} holds values that are not finite in {quote(name)}: choose other weights.")
     return floats
 

@@ -5,74 +5,121 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import time
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from safetensors.torch import save_file
 
-from vit_demo.checks import require
 from vit_demo.errors import CheckpointError, InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
+from vit_demo.resources import memory_limit
 from vit_demo.weights.limits import check_network
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.presets import PRESETS
 from vit_demo.weights.safetensors_io import read_metadata
-
-if TYPE_CHECKING:
-    from cachetools import TTLCache
 
 FILE = "model.safetensors"
 FORMAT = "vit_demo digits"
 NAME = re.compile(r"yours-[\w-]{22}", re.ASCII)
 GONE = "This network is gone, because the server keeps it for an hour: train it again with the same seed and steps."
 
-KEPT_BYTES, KEPT_SECONDS = 64 << 20, 3600.0
-"""What all networks in memory may take together, and for how long they stay."""
-BYTES_OF_ONE = KEPT_BYTES // 4
-"""What those of one visitor may take, so that nobody drives out everyone else's; the visitor's oldest go first."""
+KEPT_SECONDS = 3600.0
+BYTES_OF_A_BLOCK, ENTRY_BYTES = 30_000, 1000
+"""Of its modules, beside its weights; of an entry."""
+
+V = TypeVar("V")
+
+
+class Shares(Generic[V]):
+    """Values of several owners, each for ``KEPT_SECONDS``; an owner's oldest make room for that owner's next.
+
+    If all shares together are too many, the oldest of the owner who holds most goes. Safe to call from several threads.
+
+    Args:
+        max_bytes: Limit of all values together.
+        bytes_of_one: Limit of one owner's.
+    """
+
+    def __init__(self, max_bytes: int, bytes_of_one: int) -> None:
+        self.max_bytes, self.bytes_of_one = max_bytes, bytes_of_one
+        self._kept: dict[str, tuple[V, str, int, float]] = {}  # value, owner, bytes, and when; the oldest first
+        self._lock = Lock()
+
+    def put(self, name: str, value: V, owner: str, nbytes: int) -> None:
+        """Keeps a value of an owner under a name that is new."""
+        with self._lock:
+            self._forget_old()
+            self._kept[name] = value, owner, nbytes, time.monotonic()
+            held = Counter[str]()
+            for _, who, size, _ in self._kept.values():
+                held[who] += size
+            while held[owner] > self.bytes_of_one or held.total() > self.max_bytes:
+                loser = owner if held[owner] > self.bytes_of_one else held.most_common(1)[0][0]
+                oldest = next(name for name, (_, who, *_) in self._kept.items() if who == loser)
+                held[loser] -= self._kept.pop(oldest)[2]
+
+    def get(self, name: str) -> V | None:
+        """The value of a name; None if it is gone."""
+        with self._lock:
+            self._forget_old()
+            return self._kept[name][0] if name in self._kept else None
+
+    def _forget_old(self) -> None:
+        until = time.monotonic() - KEPT_SECONDS
+        for name in [name for name, (*_, since) in self._kept.items() if since < until]:
+            del self._kept[name]
 
 
 class Trained(NamedTuple):
-    """A network, the share of test digits that it gets right, in [0, 1], its owner, and whether it is untrained."""
+    """A network that a person trained, or the same before.
 
-    model: ViT
+    Attributes:
+        make: Gives the network: one in memory, or one of random weights, which follows from its seed.
+        config: Its shape.
+        accuracy: The share of test digits that it gets right, in [0, 1].
+        is_before: Whether it is untrained.
+    """
+
+    make: Callable[[], ViT]
+    config: ViTConfig
     accuracy: float
-    owner: str
     is_before: bool
 
     @property
-    def num_bytes(self) -> int:
-        """Of its weights."""
-        return 4 * self.model.config.num_parameters
+    def model(self) -> ViT:
+        """The network."""
+        return self.make()
 
 
-_lock = Lock()
+def shares_of(memory: int) -> tuple[int, int]:
+    """Bytes that all networks may take, and those of one address: of 2 GB, 38 of the usual size, enough for a class."""
+    most = min(512 << 20, memory // 16)
+    return most, most // 5
 
 
-@cache
-def _networks() -> TTLCache[str, Trained]:
-    require("cachetools", "A network in memory")
-    from cachetools import TTLCache  # here, because only the app installs it
-
-    return TTLCache(KEPT_BYTES, KEPT_SECONDS, getsizeof=lambda one: one.num_bytes)
+networks = Shares[Trained](*shares_of(memory_limit()))
+"""Those of this process, by name."""
 
 
-def keep(model: ViT, accuracy: float, owner: str = "", *, is_before: bool = False) -> str:
-    """Keeps a network of a visitor in memory, trained or as it was before; the name under which it is found."""
-    name, new = f"yours-{secrets.token_urlsafe(16)}", Trained(model, accuracy, owner, is_before)
-    with _lock:
-        networks = _networks()
-        kept = [
-            (old, networks.get(old)) for old in list(networks)
-        ]  # the oldest first; None for one that has just expired
-        theirs = [(old, one.num_bytes) for old, one in kept if one is not None and one.owner == owner]
-        while theirs and sum(size for _, size in theirs) + new.num_bytes > BYTES_OF_ONE:
-            networks.pop(theirs.pop(0)[0], None)
-        networks[name] = new
+def keep(model: ViT, accuracy: float, owner: str = "") -> str:
+    """Keeps a trained network in memory; the name under which it is found."""
+    nbytes = 4 * model.config.num_parameters + BYTES_OF_A_BLOCK * (model.config.depth + 1)
+    return _keep(Trained(lambda: model, model.config, accuracy, False), owner, nbytes)
+
+
+def keep_before(make: Callable[[], ViT], config: ViTConfig, accuracy: float, owner: str = "") -> str:
+    """Keeps how a network was before its training, without its weights; the name under which it is found."""
+    return _keep(Trained(make, config, accuracy, True), owner, ENTRY_BYTES)
+
+
+def _keep(one: Trained, owner: str, nbytes: int) -> str:
+    networks.put(name := f"yours-{secrets.token_urlsafe(16)}", one, owner, nbytes)
     return name
 
 
@@ -83,8 +130,7 @@ def is_trained_name(name: Any) -> bool:
 
 def trained_network(name: str) -> Trained:
     """A network that is in memory; ``PresetError`` if it is gone."""
-    with _lock:
-        found = _networks().get(name)
+    found = networks.get(name)
     if found is None:
         raise PresetError(GONE)
     return found
@@ -92,9 +138,9 @@ def trained_network(name: str) -> Trained:
 
 def trained_preset(name: str) -> Preset:
     """The preset of a network in memory; ``PresetError`` if it is gone."""
-    model, accuracy, _, is_before = trained_network(name)
-    title = "Yours before training" if is_before else "Yours"
-    return digits_preset(name, f"{title} ({100 * accuracy:.0f} %)", model.config, "trained")
+    found = trained_network(name)
+    title = "Yours before training" if found.is_before else "Yours"
+    return digits_preset(name, f"{title} ({100 * found.accuracy:.0f} %)", found.config, "trained")
 
 
 def digits_preset(name: str, title: str, config: ViTConfig, source: str, **fields: Any) -> Preset:

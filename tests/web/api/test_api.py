@@ -58,7 +58,7 @@ def test_a_photo_of_a_digit_is_read_by_the_digit_model_that_is_named(client, tmp
 
 def test_predict(client, three):
     response = client.predict(handle_file(three), "digits-tiny", 7, api_name="/predict")
-    expected = vit_demo.explore(three, "digits-tiny", 7)
+    expected = vit_demo.explore(three, "digits-tiny", patch_size=7)
     assert response["label"] == "3" and response["grid"] == [4, 4]
     assert [c["label"] for c in response["confidences"]] == [label for label, _ in expected.top(5)]
     assert response["confidences"][0]["confidence"] == pytest.approx(expected.top(1)[0][1], abs=1e-4)
@@ -95,7 +95,7 @@ def test_without_a_preset_the_picture_decides(client, three):
 )
 def test_explain(client, three, arguments, expected):
     response = client.predict(handle_file(three), "digits-tiny", 4, *arguments, api_name="/explain")
-    wanted = expected(vit_demo.explore(three, "digits-tiny", 4))
+    wanted = expected(vit_demo.explore(three, "digits-tiny", patch_size=4))
     np.testing.assert_allclose(response["map"], wanted, atol=1e-6)
     assert (response["rows"], response["cols"], response["method"]) == (7, 7, arguments[0])
     assert response["class_specific"] is (arguments[0] in ("relevance", "attnlrp"))
@@ -104,7 +104,7 @@ def test_explain(client, three, arguments, expected):
 
 def test_overlay(client, three):
     path = client.predict(handle_file(three), "digits-tiny", 4, "rollout", -1, -1, -1, -1, "", api_name="/overlay")
-    expected = vit_demo.explore(three, "digits-tiny", 4)
+    expected = vit_demo.explore(three, "digits-tiny", patch_size=4)
     assert np.array_equal(np.asarray(Image.open(path)), np.asarray(expected.overlay(expected.rollout())))
 
 

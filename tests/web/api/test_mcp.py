@@ -122,7 +122,7 @@ def test_a_photo_is_explained_in_one_call(call):
 
 def test_the_other_tools_answer_with_numbers(call, three):
     drawn = {"image": data_url(three, "png"), "preset": "digits-tiny", "patch_size": 7}
-    expected = vit_demo.explore(three, "digits-tiny", 7)
+    expected = vit_demo.explore(three, "digits-tiny", patch_size=7)
 
     def numbers(tool: str, **more: Any) -> Any:
         answer = call(tool, **drawn, **more)

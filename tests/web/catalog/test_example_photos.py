@@ -20,7 +20,7 @@ WORDS = {"cat": "tabby cat", "german-shepherd": "German shepherd", "mountains": 
 @pytest.mark.parametrize("patch_size", PRESETS["photos-tiny"].patch_sizes)
 def test_every_example_is_recognised_with_confidence_but_the_one_that_is_not_among_the_classes(patch_size: int):
     for name, example in EXAMPLE_PHOTOS.items():
-        result = vit_demo.explore(example.path, "photos-tiny", patch_size)
+        result = vit_demo.explore(example.path, "photos-tiny", patch_size=patch_size)
         assert result.is_confident == (name != DOUBTED), name
         assert name == DOUBTED or result.top(1)[0][0] == WORDS.get(name, name)
 

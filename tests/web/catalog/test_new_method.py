@@ -51,7 +51,7 @@ def new_file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def result(three):
-    return vit_demo.explore(three, "digits-tiny", 4)
+    return vit_demo.explore(three, "digits-tiny", patch_size=4)
 
 
 @pytest.fixture(scope="module")

@@ -91,13 +91,51 @@ def test_an_upload_that_breaks_off_logs_no_traceback(page, capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_pages_of_other_sites_cannot_use_the_server(page, monkeypatch):
-    foreign = {"Sec_Fetch_Site": "cross-site", "Origin": "https://evil.example", "Content_Type": "text/plain"}
-    status, reply = ask(page, MENU, **foreign)
-    assert status == 403 and b"Pages of other sites" in reply
-    assert ask(page, MENU, Sec_Fetch_Site="same-origin")[0] == 200
-    monkeypatch.setenv("VIT_DEMO_ALLOWED_ORIGINS", "https://evil.example")
-    assert ask(page, MENU, **foreign)[0] == 200
+EVIL = "http://evil.example"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Sec_Fetch_Site": "cross-site", "Origin": EVIL}, 403),
+        ({"Sec_Fetch_Site": "same-site", "Origin": "http://evil.localhost"}, 403),
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Origin": EVIL}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://localhost:1"}, 403),
+        ({"Origin": "http://page.example.evil.example", "Host": "page.example"}, 403),
+        ({"Origin": EVIL, "X_Forwarded_Host": "evil.example"}, 403),
+        ({"Origin": "http://laptop:7860", "Host": "Laptop:7860"}, 200),
+        ({"Origin": "https://page.example", "Sec_Fetch_Site": "same-origin"}, 200),
+        ({"Sec_Fetch_Site": "none"}, 200),
+        ({}, 200),
+    ],
+)
+def test_pages_of_other_sites_cannot_use_the_server(page, monkeypatch, headers, status):
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1" if headers.get("Host") == "page.example" else "0")
+    found, reply = ask(page, MENU, **headers)
+    assert found == status and (b"Pages of other sites" in reply) == (status == 403)
+    assert request(page, "POST", "/gradio_api/vit_demo/photo", png(), **headers)[0] == status
+    if status == 403 and "Origin" in headers:
+        monkeypatch.setenv("VIT_DEMO_ALLOWED_ORIGINS", headers["Origin"])
+        assert ask(page, MENU, **headers)[0] == 200
+
+
+def test_behind_a_proxy_the_origin_is_that_of_the_forwarded_host(page, monkeypatch):
+    sent = {"Origin": "https://page.example", "Host": "inside:7860", "X_Forwarded_Host": "page.example, inside"}
+    assert ask(page, MENU, **sent)[0] == 403
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1")
+    assert ask(page, MENU, **sent)[0] == 200
+    assert ask(page, MENU, **{**sent, "Origin": "http://inside:7860"})[0] == 403
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "text/plain; x=application/json", "application/jsonp", ""])
+@pytest.mark.parametrize("path", ["vit_demo/request", "queue/join", "call/predict", "mcp/"])
+def test_json_is_read_only_where_it_is_announced(page, path, kind):
+    """A page of another site sends the other types without asking the server first."""
+    status, _, reply = request(page, "POST", f"/gradio_api/{path}", json.dumps(MENU).encode(), Content_Type=kind)
+    assert status == 415 and b"Content-Type: application/json" in reply
+    assert ask(page, MENU, Content_Type="Application/JSON; charset=utf-8")[0] == 200
 
 
 def test_a_new_session_costs_nothing(page):

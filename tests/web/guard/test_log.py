@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import io
 import json
 import logging
+import socket
 
 import pytest
 from uvicorn.logging import DefaultFormatter
 
 from vit_demo.web.guard import log
 
+from ...asynchronous import run as run_apart
 from ..http_requests import request
 
 FORGED = "x\nINFO:     Application startup complete.\r\x1b[2J\u202e\u2028"
@@ -56,3 +60,22 @@ def test_names_of_tools_are_bounded_in_the_log(page, caplog):
     messages = [record.getMessage() for record in caplog.records if "forged" in record.getMessage()]
     assert len(messages) == 3 and max(map(len, messages)) <= log.MAX_LINE_LENGTH + 10
     assert not any("\n" in message for message in messages)
+
+
+def test_that_no_connection_can_be_accepted_is_logged_once(caplog):
+    async def attacked():
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(log.handle_error)
+        log._accept_errors.clear()
+        with Full() as listening:
+            for _ in range(3):
+                loop._accept_connection(asyncio.Protocol, listening, backlog=100)
+        for _ in range(2):
+            loop.call_exception_handler({"message": "a bug"})
+
+    class Full(socket.socket):
+        def accept(self):
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    run_apart(attacked())
+    assert [record.getMessage().partition(" ")[0] for record in caplog.records] == ["socket.accept()", "a", "a"]

@@ -269,7 +269,7 @@ def test_a_file_of_the_server_is_refused_before_it_is_looked_up():
             sent.append(message.get("status", 0))
 
         scope = {"type": "http", "method": "GET", "path": path, "headers": [(b"host", b"x")], "query_string": b""}
-        await security.Guard(gradio_app, gr.Blocks())(scope, None, send)
+        await security.guard(gradio_app, gr.Blocks())(scope, None, send)
         return sent[:1]
 
     for file in ("/etc/hostname", "/etc/nothing", str(uploads.folder() / "x"), "https://example.com/a.png", "app.py"):
@@ -286,7 +286,7 @@ def test_an_error_that_no_upload_caused_says_nothing_of_a_full_disk():
 
     scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"x")], "query_string": b""}
     with pytest.raises(OSError, match="a bug"):
-        run_coroutine(security.Guard(broken, gr.Blocks())(scope, None, None))
+        run_coroutine(security.guard(broken, gr.Blocks())(scope, None, None))
 
 
 @pytest.mark.parametrize("path", ["/", "/config", "/config/"])

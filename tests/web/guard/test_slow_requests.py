@@ -160,7 +160,7 @@ def test_files_have_a_pace_that_other_addresses_do_not_share(page, monkeypatch):
         async def app(scope, receive, send):
             await send({"type": "http.response.start", "status": 200, "headers": []})
 
-        guard, statuses = security.Guard(app, gr.Blocks()), []
+        guard, statuses = security.guard(app, gr.Blocks()), []
 
         async def send(message):
             statuses.append(message.get("status"))
@@ -239,9 +239,10 @@ def test_the_bytes_of_bodies_have_a_pace_that_other_addresses_do_not_share(monke
         async def send(message):
             statuses.append(message.get("status"))
 
-        guard = security.Guard(app, gr.Blocks())
+        guard = security.guard(app, gr.Blocks())
         for address in (b"203.0.113.1",) * 6 + (b"203.0.113.2",):
             headers = [(b"host", b"x"), (b"x-forwarded-for", address), (b"content-length", b"%d" % len(body))]
+            headers.append((b"content-type", b"application/json"))
             scope = {"type": "http", "method": "POST", "path": "/mcp/", "headers": headers, "query_string": b""}
             await guard(scope, receive, send)
 

@@ -7,10 +7,12 @@ import hashlib
 import json
 import os
 import secrets
+import select
 import shutil
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -55,6 +57,21 @@ def test_a_photo_that_breaks_off_leaves_nothing(page, capfd):
         until(lambda: set(uploads.folder().rglob("*")) != before)
     until(lambda: set(uploads.folder().rglob("*")) == before)
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_open_uploads_are_counted_by_address(page, monkeypatch):
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1")
+    monkeypatch.setattr(security, "MAX_UPLOADS_OF_ONE", 2)
+    head = "POST /gradio_api/vit_demo/photo HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\nX-Forwarded-For: "
+    with ExitStack() as opened:
+        slow = [opened.enter_context(connect(page)) for _ in range(3)]
+        for connection in slow:
+            connection.sendall(f"{head}203.0.113.7\r\n\r\n0".encode())
+        ready, _, _ = select.select(slow, [], [], 20)
+        assert [connection.recv(12) for connection in ready] == [b"HTTP/1.1 429"]
+        photo = "/gradio_api/vit_demo/photo"
+        assert request(page, "POST", photo, png(), X_Forwarded_For="203.0.113.8")[0] == 200
+    until(lambda: request(page, "POST", photo, png(), X_Forwarded_For="203.0.113.7")[0] == 200)
 
 
 def test_uploads_are_bounded_by_file_and_by_address(page, monkeypatch):

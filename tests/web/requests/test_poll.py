@@ -11,7 +11,7 @@ import pytest
 from vit_demo.methods import METHODS
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import report
-from vit_demo.service.limits import forward_bytes
+from vit_demo.service.limits import job_bytes
 from vit_demo.web.requests import poll
 from vit_demo.web.requests.kinds import KINDS, RequestKind
 from vit_demo.web.requests.packing import INTERNAL_ERROR
@@ -184,5 +184,5 @@ def test_work_of_many_passes_never_delays_digits_and_counts_as_more_memory(
 
     monkeypatch.setattr(jobs, "submit", submit)
     handle({"kind": kind, "source": source, **details})
-    one = forward_bytes(PRESETS[source["preset"]], source["patch_size"])
-    assert submitted[0] == (pool, (8 if pool == "slow" else 3) * one)
+    expected = job_bytes(PRESETS[source["preset"]], source["patch_size"], slow=pool == "slow")
+    assert submitted[0] == (pool, expected)

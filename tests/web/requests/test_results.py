@@ -163,7 +163,7 @@ def test_nothing_depends_on_what_is_cached(result, source):
 def test_a_drawing_gives_the_result_of_the_package(source):
     sent = {**source, "digit": None, "drawing": data_url(example_picture(5))}
     found = send(sent, "result")
-    wanted = vit_demo.explore(example_picture(5), "digits-tiny", 7)
+    wanted = vit_demo.explore(example_picture(5), "digits-tiny", patch_size=7)
     assert found["predictions"]["labels"] == [label for label, _ in wanted.top(50)]
     assert found["source"]["digit"] and "drawing" not in found["source"], "other requests repeat the digit"
     np.testing.assert_array_equal(map_values(found["source"], method="relevance"), wanted.relevance())
@@ -179,13 +179,13 @@ def test_without_ink_a_message_takes_the_place_of_the_result(source):
 def test_an_example_photo_is_identified_by_its_name_in_any_process(name):
     sent = {"example": name, "preset": "photos-tiny", "patch_size": 20, "fit": "crop", "dropped": []}
     found = send(sent, "result")
-    wanted = vit_demo.explore(EXAMPLE_PHOTOS[name].path, "photos-tiny", 20)
+    wanted = vit_demo.explore(EXAMPLE_PHOTOS[name].path, "photos-tiny", patch_size=20)
     assert found["predictions"]["labels"][0] == wanted.top(1)[0][0] and found["source"] == sent
 
 
 def test_an_example_digit_is_drawn_alike_on_every_server():
     sent = {"example": "digit-5", "preset": "digits-tiny", "patch_size": 7, "fit": "crop", "dropped": []}
-    wanted = vit_demo.explore(example_picture(5), "digits-tiny", 7)
+    wanted = vit_demo.explore(example_picture(5), "digits-tiny", patch_size=7)
     assert shares(send(sent, "result"))[0] == pytest.approx(wanted.top(1)[0][1])
 
 
@@ -210,7 +210,9 @@ def test_a_photo_is_identified_by_its_upload_in_any_process(upload):
     sent = payload(ex, request)["source"]
     _engines.clear()
     found = np.frombuffer(base64.b64decode(send(sent, "map", method="rollout")["map"]), "<f4").reshape(ex.grid)
-    np.testing.assert_allclose(found, vit_demo.explore(photo, "photos-tiny", 20, fit="keep").rollout(), atol=1e-6)
+    np.testing.assert_allclose(
+        found, vit_demo.explore(photo, "photos-tiny", patch_size=20, fit="keep").rollout(), atol=1e-6
+    )
 
 
 def test_a_picture_comes_as_a_data_url_or_as_an_upload_whose_pixels_count_as_memory(upload):

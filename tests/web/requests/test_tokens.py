@@ -18,7 +18,7 @@ from ...replies import complete
 
 
 def explored(digit, preset="digits-tiny", patch_size=4):
-    result = vit_demo.explore(example_picture(digit), preset, patch_size)
+    result = vit_demo.explore(example_picture(digit), preset, patch_size=patch_size)
     source = drawing_source(data_url(example_picture(digit)))
     return result, source_of(result, ResultRequest(source, preset, patch_size, "crop"))
 
@@ -116,5 +116,5 @@ def test_too_many_patches_get_a_sentence(three, monkeypatch):
 
 @pytest.mark.parametrize(("preset", "patch_size", "most"), [("digits-small", 2, 64_000), ("photos-tiny", 12, 36_000)])
 def test_the_reply_stays_small(preset, patch_size, most):
-    result = vit_demo.explore(example_picture(7).convert("RGB"), preset, patch_size)
+    result = vit_demo.explore(example_picture(7).convert("RGB"), preset, patch_size=patch_size)
     assert len(json.dumps(tokens.token_payload([result], 5))) < most

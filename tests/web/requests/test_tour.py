@@ -48,8 +48,8 @@ def numbers(source: dict[str, Any], kind: str, **fields: Any) -> dict[str, Any]:
 
 
 def test_the_numbers_are_those_of_the_network(source: dict[str, Any]) -> None:
-    ex = vit_demo.explore(example_picture(3), "digits-tiny", 4)
-    model = vit_demo.load("digits-tiny", 4, device="cpu")
+    ex = vit_demo.explore(example_picture(3), "digits-tiny", patch_size=4)
+    model = vit_demo.load("digits-tiny", patch_size=4, device="cpu")
     shared = numbers(source, "steps")
     assert shared["labels"]["classes"] == [label for label, _ in ex.top(5)]
     assert shared["labels"]["depth_class"] == [ranking[0][0] for ranking in ex.logit_lens()]
@@ -181,7 +181,7 @@ def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[.
 
 
 def test_the_shapes_in_the_guide_are_those_of_tensors_that_exist() -> None:
-    model = vit_demo.load("digits-small", 4, device="cpu")
+    model = vit_demo.load("digits-small", patch_size=4, device="cpu")
     seen: set[str] = set()
 
     def see(*tensors: object) -> None:

@@ -10,8 +10,8 @@ from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH,
 from vit_demo.sentences import Sentence, joined, marked, sentence
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 from vit_demo.weights.checkpoints import read_record
+from vit_demo.weights.costs import num_operations, num_tokens
 from vit_demo.weights.hub.repository import is_on_machine
-from vit_demo.weights.limits import num_operations, num_tokens
 
 EVERYDAY_PHOTOS: dict[str, tuple[int, dict[int, float]]] = {
     "photos-tiny": (357, {10: 85.7, 12: 82.9, 15: 84.0, 20: 78.7}),

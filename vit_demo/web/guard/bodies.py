@@ -36,12 +36,12 @@ TOO_SLOW = "The request took too long to arrive: send it again."
 class RequestRefused(Exception):
     """A request that is not passed on to Gradio, with the status of the response and what the sender can do instead.
 
-    ``closes`` says whether the connection is closed as well.
+    ``closes`` says whether the connection is closed as well, ``wait`` in how many seconds to try again.
     """
 
-    def __init__(self, status: int, message: str, *, closes: bool = False) -> None:
+    def __init__(self, status: int, message: str, *, closes: bool = False, wait: float = 5.0) -> None:
         super().__init__(message)
-        self.status, self.closes = status, closes
+        self.status, self.closes, self.wait = status, closes, wait
 
 
 class Arrivals:

@@ -151,7 +151,7 @@ class Compression:
         if is_asset and _is_for_everyone(start):
             headers["cache-control"] = FOREVER
         if encoding and headers.get("content-type", "").startswith(TEXT_TYPES):
-            content = compress(content, encoding)
+            content = await asyncio.to_thread(compress, content, encoding)
             headers["content-encoding"], headers["content-length"] = encoding, str(len(content))
             headers.add_vary_header("accept-encoding")
         return {**start, "headers": headers.raw}, content

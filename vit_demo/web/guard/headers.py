@@ -23,7 +23,7 @@ MAX_PATH_LENGTH = 2000
 
 OPEN_ROUTES = {
     "GET": re.compile(
-        r"/|/(config|theme\.css|robots\.txt|favicon\.ico|healthz|info|api|lessons|faithfulness)/?|/lessons/\d{1,6}"
+        r"/|/(config|theme\.css|robots\.txt|favicon\.ico|healthz|readyz|metrics|info|api|lessons|faithfulness)/?|/lessons/\d{1,6}"
         r"|/(openapi\.json|app_id|startup-events|mcp|mcp/schema)/?"
         r"|/(assets|static|vit_demo)/.+|/file[=/].+|/heartbeat/\w+|/queue/data|/call/(v2/)?\w+/\w+/?",
         re.ASCII | re.DOTALL,
@@ -40,6 +40,9 @@ FILE = re.compile(r"/+file[=/](.*)", re.IGNORECASE | re.DOTALL)
 
 LARGE_ASSET = re.compile(r"/+assets/(Plotly|Altair)", re.IGNORECASE)
 """Scripts of Gradio that the page does not load, and that take a quarter of a second to compress."""
+
+VISITOR = "vit_demo.visitor"
+"""Where the scope of a request that the guard has seen holds the address of its visitor."""
 
 _VISITOR_HEADER = "x-vit-demo-visitor"
 _SECRET = token_hex(16)
@@ -98,12 +101,24 @@ def clean_headers(scope: Scope, path: str) -> None:
     if is_public and here is not None and here.is_loopback and not settings.num_proxies():
         # Otherwise a site could read everything here by letting its own name point to this machine.
         raise RequestRefused(421, "Open this page at localhost; behind a proxy, start it with VIT_DEMO_PROXY=1.")
-    is_change = scope["method"] in ("POST", "PUT", "PATCH", "DELETE")
-    is_foreign = (
-        headers.get("sec-fetch-site") == "cross-site" and headers.get("origin") not in settings.allowed_origins()
-    )
-    if is_change and is_foreign:
+    if is_change(scope) and _is_foreign(headers):
         raise RequestRefused(403, "Pages of other sites may not use this server: see VIT_DEMO_ALLOWED_ORIGINS.")
+
+
+def is_change(scope: Scope) -> bool:
+    """Whether a request may change something, and may have a body."""
+    return scope["method"] in ("POST", "PUT", "PATCH", "DELETE")
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Whether a browser sends a request for a page of another origin, which only browsers name.
+
+    They leave out ``Sec-Fetch-Site`` towards plain http, except on their own machine.
+    """
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    host = headers.get("x-forwarded-host", headers["host"]).partition(",")[0].strip()
+    is_same = origin is None or origin.partition("://")[2].lower() == host.lower()
+    return origin not in settings.allowed_origins() and not (site in ("same-origin", "none") if site else is_same)
 
 
 def on_behalf_of(address: str, call: str) -> dict[str, str]:

@@ -1,16 +1,46 @@
 """Log records of any library, which may contain visitors' texts, as one short line without control characters."""
 
+import asyncio
 import logging
 import traceback
+from contextvars import ContextVar
 from typing import Any
+
+import cachetools
+import orjson
+from uvicorn.config import LOGGING_CONFIG
+
+from vit_demo.web import settings
 
 MAX_LINE_LENGTH, MAX_TRACEBACK_LENGTH = 300, 8000
 """Characters of a message, and of the end of a traceback."""
 
+_accept_errors: cachetools.TTLCache[str, bool] = cachetools.TTLCache(1, 60.0)
+
+
+def handle_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """An event loop's exception handler, which logs once a minute that no connection can be accepted.
+
+    asyncio would log it with a traceback up to 2,048 times a second.
+    """
+    message = context["message"]
+    if message not in _accept_errors:
+        loop.default_exception_handler(context)
+    if message.startswith("socket.accept()"):
+        _accept_errors[message] = True
+
+
+request_id: ContextVar[str] = ContextVar("the request that is handled here, or whose job runs here", default="")
+
 
 def install() -> None:
-    """Makes every logger of this process use ``Record``."""
+    """Makes every logger of this process use ``Record``, and ``JsonLines`` if that is wanted."""
     logging.setLogRecordFactory(Record)
+    if settings.logs_json():
+        logging.basicConfig(force=True)
+        logging.getLogger().handlers[0].setFormatter(JsonLines())
+        LOGGING_CONFIG["formatters"]["default"] = {"()": JsonLines}  # uvicorn's own
+        logging.getLogger("vit_demo.web.guard.metrics").setLevel(logging.INFO)
 
 
 class Record(logging.LogRecord):
@@ -28,6 +58,16 @@ class Record(logging.LogRecord):
     def getMessage(self) -> str:
         """The message with its arguments, escaped and cut."""
         return escaped(super().getMessage())
+
+
+class JsonLines(logging.Formatter):
+    """A record as one line of JSON, with the id of its request and its ``fields``, if it has any."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line = {"time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"), "level": record.levelname}
+        line |= {"request": request_id.get(), "message": record.getMessage()} | getattr(record, "fields", {})
+        return orjson.dumps(line | ({"traceback": record.exc_text} if record.exc_text else {})).decode()
 
 
 def escaped(text: str) -> str:

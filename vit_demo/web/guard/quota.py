@@ -39,6 +39,6 @@ class Pace:
         now = self._clock()
         until = max(self._used.get(address, -math.inf), now - self._burst * self._step) + count * self._step
         if until - now > self._longest:
-            raise RequestRefused(429, self._refusal)
+            raise RequestRefused(429, self._refusal, wait=until - now - self._longest)
         self._used[address] = until
         return max(0.0, until - now)

@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -19,7 +19,7 @@ from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.web import settings
 from vit_demo.web.guard import bodies
 from vit_demo.web.guard.event_checks import EventChecks
-from vit_demo.web.guard.headers import check_address, clean_headers, client_address
+from vit_demo.web.guard.headers import VISITOR, check_address, clean_headers, client_address, is_change
 from vit_demo.web.guard.quota import Pace
 from vit_demo.web.guard.visitor import set_owner, streams
 
@@ -44,11 +44,17 @@ FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS = 200, 500, 20.0
 MAX_REQUESTS, MAX_REQUESTS_OF_ONE, MAX_REQUESTS_WHEN_FULL = 600, 200, 8
 """Requests under way, including streams: in all, of one address, and of one address once the first limit is reached."""
 
+MAX_UPLOADS_OF_ONE = 24
+"""Uploads of one address under way; each holds a file, and a class may share an address."""
+
 EVENT_ROUTES = ("/queue/join", "/call/")
 """Routes of Gradio that begin an event."""
 
 UPLOAD_TYPE = re.compile(r"multipart/form-data; ?boundary=(\"?)[\w'()+,./:=? -]{1,70}\1", re.ASCII | re.IGNORECASE)
 """No charset is allowed, because names would be decoded by it, with some charsets in quadratic time."""
+
+JSON_TYPE = re.compile(r"application/json *(;.*)?", re.ASCII | re.IGNORECASE)
+"""Pages of other sites may send any other type without asking the server first."""
 
 FRAME_ANCESTORS = "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"
 """Sites that may show the page in a frame; huggingface.co shows a Space like this."""
@@ -67,6 +73,7 @@ FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """The policy of uploaded files: nothing in them may run."""
 
 UPLOAD_ROUTES = ("/upload", "/vit_demo/photo")
+NOT_JSON = "A request is JSON with the header Content-Type: application/json; reload the page if you use one."
 UPLOAD_LIMIT = "You have reached the upload limit: try again later, or use smaller pictures."
 
 
@@ -99,80 +106,110 @@ class SafeBlocks(gr.Blocks):
             raise gr.Error(message, print_exception=False) from error
 
 
-class Guard:
-    """ASGI middleware in front of Gradio's application."""
+def guard(app: ASGIApp, page: gr.Blocks) -> ASGIApp:
+    """An application behind the three parts of the guard, which HTTP requests pass in this order."""
+    guarded = Responses(Visitors(Bodies(app, EventChecks(page))))
 
-    def __init__(self, app: ASGIApp, page: gr.Blocks) -> None:
+    async def choose(scope: Scope, receive: Receive, send: Send) -> None:
+        await (guarded if scope["type"] == "http" else app)(scope, receive, send)
+
+    return choose
+
+
+class Responses:
+    """ASGI middleware that responds to what is refused, and restricts in every response what a browser may do."""
+
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._checks = EventChecks(page)
-        self._uploads = Pace(UPLOAD_QUOTA_BYTES / 3600, UPLOAD_QUOTA_BYTES, 0.001, UPLOAD_LIMIT)
-        self._pace = Pace(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
-        self._bytes = Pace(BODY_BYTES_PER_SECOND, BODY_BYTES_AT_ONCE)
-        self._files = Pace(FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS)
-        self._arrivals = bodies.Arrivals()
-        self._under_way = Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses a request, or passes it on."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        path = scope["path"].removeprefix(scope.get("root_path", "")).removeprefix("/gradio_api")
-        origin = Headers(scope=scope).get("origin")
-        is_upload = path in UPLOAD_ROUTES
+        """Passes a request on, and its response with more headers."""
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _set_headers(MutableHeaders(scope=message), scope, path, origin)
+                _set_headers(MutableHeaders(scope=message), scope)
             await send(message)
 
         try:
-            check_address(scope, path)
-            clean_headers(scope, path)
-            set_owner(scope)
-            has_body = scope["method"] in ("POST", "PUT", "PATCH", "DELETE")
-            bodies.check_framing(scope, has_body)
-            address = client_address(scope)
-            with self._counted(address):
-                await self._wait_in_turn(address, has_body)
-                if is_upload:
-                    receive = self._upload(scope, path, receive, address)
-                elif has_body:
-                    receive = await self._event(scope, receive, path, address)
-                if name := stream_name(scope, path):
-                    self._checks.check_stream(name)
-                with streams.listening(name) if name else nullcontext():
-                    await self._app(scope, receive, send_guarded)
+            await self._app(scope, receive, send_guarded)
         except bodies.RequestRefused as refusal:
+            scope.setdefault("state", {})["refusal"] = refusal
             headers = {"connection": "close"} if refusal.closes else {}
             response = JSONResponse({"detail": str(refusal), "error": str(refusal)}, refusal.status, headers)
             await response(scope, receive, send_guarded)
         except ClientDisconnect:
             pass  # the client has left during an upload
 
-    async def _wait_in_turn(self, address: str, has_body: bool) -> None:
-        if address:
-            await asyncio.sleep((self._pace if has_body else self._files).wait(address))
 
-    @contextmanager
-    def _counted(self, address: str) -> Iterator[None]:
-        """Counts a request while it is under way; ``RequestRefused`` if there are too many."""
-        most = MAX_REQUESTS_OF_ONE if self._under_way.total() < MAX_REQUESTS else MAX_REQUESTS_WHEN_FULL
-        if address and self._under_way[address] >= most:
-            raise bodies.RequestRefused(429, "You have too many requests under way: wait for one of them.")
-        self._under_way[address] += 1
-        try:
-            yield
-        finally:
-            self._under_way[address] -= 1
-            if not self._under_way[address]:
-                del self._under_way[address]
+class Visitors:
+    """ASGI middleware that checks where a request goes and from whom it comes, of whom none gets too much at once."""
 
-    async def _event(self, scope: Scope, receive: Receive, path: str, address: str) -> Receive:
-        """Reads and checks the whole body of a request that is not an upload, before Gradio sees it."""
-        length = bodies.content_length(scope)
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._pace = Pace(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
+        self._files = Pace(FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS)
+        self._requests, self._uploads = Counter[str](), Counter[str]()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on when it is its turn; ``RequestRefused`` if it may not be sent, or not now."""
+        path = _path(scope)
+        check_address(scope, path)
+        clean_headers(scope, path)
+        set_owner(scope)
+        bodies.check_framing(scope, is_change(scope))
+        address = scope[VISITOR] = client_address(scope)
+        most = MAX_REQUESTS_OF_ONE if self._requests.total() < MAX_REQUESTS else MAX_REQUESTS_WHEN_FULL
+        with ExitStack() as counted:
+            counted.enter_context(_counted(self._requests, address, most))
+            if path in UPLOAD_ROUTES:
+                counted.enter_context(_counted(self._uploads, address, MAX_UPLOADS_OF_ONE))
+            if address:
+                await asyncio.sleep((self._pace if is_change(scope) else self._files).wait(address))
+            await self._app(scope, receive, send)
+
+
+@contextmanager
+def _counted(under_way: Counter[str], address: str, most: int) -> Iterator[None]:
+    """Counts a request of an address while it is under way; ``RequestRefused`` if there are too many."""
+    if address and under_way[address] >= most:
+        raise bodies.RequestRefused(429, "You have too many requests under way: wait for one of them.")
+    under_way[address] += 1
+    try:
+        yield
+    finally:
+        under_way[address] -= 1
+        if not under_way[address]:
+            del under_way[address]
+
+
+class Bodies:
+    """ASGI middleware that bounds and checks bodies before Gradio sees them, and which results are collected."""
+
+    def __init__(self, app: ASGIApp, checks: EventChecks) -> None:
+        self._app, self._checks = app, checks
+        self._uploads = Pace(UPLOAD_QUOTA_BYTES / 3600, UPLOAD_QUOTA_BYTES, 0.001, UPLOAD_LIMIT)
+        self._bytes = Pace(BODY_BYTES_PER_SECOND, BODY_BYTES_AT_ONCE)
+        self._arrivals = bodies.Arrivals()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on with its body, whole unless it is an upload; raises ``RequestRefused``."""
+        path = _path(scope)
+        if path in UPLOAD_ROUTES:
+            receive = self._upload(scope, receive, path)
+        elif is_change(scope):
+            receive = await self._event(scope, receive, path)
+        if name := stream_name(scope, path):
+            self._checks.check_stream(name)
+        with streams.listening(name) if name else nullcontext():
+            await self._app(scope, receive, send)
+
+    async def _event(self, scope: Scope, receive: Receive, path: str) -> Receive:
+        """Reads and checks the whole body of a request that is not an upload."""
+        length, address = bodies.content_length(scope), scope[VISITOR]
         if length > bodies.MAX_EVENT_BYTES:
             raise bodies.RequestRefused(413, bodies.TOO_LARGE)
+        if length and not JSON_TYPE.fullmatch(Headers(scope=scope).get("content-type", "")):
+            raise bodies.RequestRefused(415, NOT_JSON)
         if address:
             await asyncio.sleep(self._bytes.wait(address, length))
         body = await self._arrivals.read(address, receive)
@@ -191,17 +228,18 @@ class Guard:
 
         return replay
 
-    def _upload(self, scope: Scope, path: str, receive: Receive, address: str) -> Receive:
+    def _upload(self, scope: Scope, receive: Receive, path: str) -> Receive:
         """Counts the length of an upload against the quota of its sender, and limits the time of its arrival."""
         length = bodies.content_length(scope)
         if not length:
             raise bodies.RequestRefused(411, "An upload needs a Content-Length: send it whole, not in chunks.")
-        if path == "/upload" and not UPLOAD_TYPE.fullmatch(Headers(scope=scope).get("content-type", "")):
+        kind = Headers(scope=scope).get("content-type", "")
+        if path == "/upload" and not UPLOAD_TYPE.fullmatch(kind):
             raise bodies.RequestRefused(415, "An upload is multipart/form-data with a boundary, and without a charset.")
         if length > MAX_PICTURE_BYTES + FORM_BYTES:
             too_large = f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: send a smaller copy."
             raise bodies.RequestRefused(413, too_large)
-        self._uploads.wait(address, length + UPLOAD_FILE_BYTES)
+        self._uploads.wait(scope[VISITOR], length + UPLOAD_FILE_BYTES)
         started, arrived = asyncio.get_running_loop().time(), 0
 
         async def receive_in_time() -> Message:
@@ -217,6 +255,11 @@ class Guard:
         return receive_in_time
 
 
+def _path(scope: Scope) -> str:
+    """The path of a request without Gradio's prefix."""
+    return scope["path"].removeprefix(scope.get("root_path", "")).removeprefix("/gradio_api")
+
+
 def stream_name(scope: Scope, path: str) -> str:
     """The session or event whose results a request collects; empty for any other request."""
     if scope["method"] != "GET":
@@ -226,8 +269,9 @@ def stream_name(scope: Scope, path: str) -> str:
     return path.rstrip("/").rpartition("/")[2][:64] if path.startswith("/call/") else ""
 
 
-def _set_headers(headers: MutableHeaders, scope: Scope, path: str, origin: str | None) -> None:
-    if origin not in settings.allowed_origins():
+def _set_headers(headers: MutableHeaders, scope: Scope) -> None:
+    path = _path(scope)
+    if Headers(scope=scope).get("origin") not in settings.allowed_origins():
         for name in ("access-control-allow-origin", "access-control-allow-credentials"):
             del headers[name]
     headers["x-content-type-options"] = "nosniff"

@@ -14,6 +14,7 @@ from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import find_method
 from vit_demo.service.engine import Engine
+from vit_demo.web.guard.metrics import cache_bytes
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.parse import Json
 from vit_demo.weights import Preset
@@ -22,6 +23,7 @@ MAP_CACHE_BYTES = 16 << 20
 """Size of the cache of maps, which the tests of a heatmap read again."""
 
 _maps: ByteCache[NDArray[np.float32]] = ByteCache(MAP_CACHE_BYTES, lambda values: values.nbytes)
+cache_bytes.labels("maps").set_function(lambda: _maps.num_bytes)
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def image_source(value: Any) -> Source:
     if not head.endswith(";base64"):
         raise ImageError("This data URL cannot be read: send data:image/png;base64, followed by the file in Base64.")
     try:
-        data = base64.b64decode(body, validate=True)
+        data = base64.b64decode("".join(body.split()), validate=True)  # tools wrap its lines
     except ValueError as error:
         raise ImageError("This data URL is not valid Base64: send the whole file.") from error
     return Source(("data", hashlib.sha256(data).digest()), lambda: images.decode_image(data), is_decoded=lambda: False)

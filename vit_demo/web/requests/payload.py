@@ -18,7 +18,7 @@ from vit_demo.inference.sequence import check_block
 from vit_demo.methods import logsumexp
 from vit_demo.sentences import marked, sentence
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
-from vit_demo.weights.limits import num_operations
+from vit_demo.weights.costs import num_operations
 from vit_demo.words.texts import NO_WORDS
 
 if TYPE_CHECKING:

@@ -17,11 +17,12 @@ from vit_demo.service.limits import job_bytes
 from vit_demo.web.catalog import visitor_presets
 from vit_demo.web.catalog.menu import menu_entries, model_entry
 from vit_demo.web.catalog.method_docs import BOARD, method_html
+from vit_demo.web.guard.metrics import cache_bytes
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
 from vit_demo.web.requests.packing import message_of, pack
-from vit_demo.web.requests.training import handle_training
+from vit_demo.web.requests.training import archive, handle_training
 from vit_demo.weights import Preset
 
 T = TypeVar("T")
@@ -39,7 +40,11 @@ earlier picture occupy until they return.
 REPLY_CACHE_BYTES = 16 << 20
 """Size of the cache of compressed replies."""
 
+NAMES = frozenset({*KINDS, "method_docs", "models", "train", "model"})
+"""All kinds of requests."""
+
 _replies: ByteCache[bytes] = ByteCache(REPLY_CACHE_BYTES, len)
+cache_bytes.labels("replies").set_function(lambda: _replies.num_bytes)
 
 
 async def handle(request: Any) -> bytes:
@@ -49,7 +54,7 @@ async def handle(request: Any) -> bytes:
         request: ``kind``, one of ``KINDS``, with the ``source`` of the result (see ``payload.source_of``) and the
             fields of that kind; or ``{"kind": "method_docs", "method": ...}``; or ``{"kind": "model", "name": ...}``,
             which downloads a model if necessary and describes it for the menu; or ``{"kind": "models"}``, the menu; or
-            ``{"kind": "train", ...}``, see ``handle_training``.
+            ``{"kind": "train", ...}``, see ``handle_training``; or ``{"kind": "train", "download": name}``.
 
     Returns:
         A packed reply: ``{"result": ...}``; ``{"error": message}``, with ``{"retry": False}`` if the same request
@@ -98,6 +103,9 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
         return pack({"result": {"html": html}})
     if kind == "models":
         return pack({"result": {"models": menu_entries()}})
+    if kind == "train" and (download := request.get("download")) is not None:
+        network = parse.short_string(download, "network")
+        return get_engine().jobs.submit(("archive", network), lambda: pack({"result": archive(network)}), "files")
     if kind == "train":
         return pack({"result": await handle_training(request)})
     if kind == "model":

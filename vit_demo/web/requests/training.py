@@ -6,7 +6,6 @@ ending it, and two at once. It is known by an unguessable name. Its weights stay
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import io
 import secrets
@@ -18,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import cachetools
 import torch
 from PIL import Image
 from torch import Tensor
@@ -29,11 +27,14 @@ from vit_demo.methods import attention_from, to_grid
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import Cancelled, Job, owner, report
+from vit_demo.service.limits import MEMORY_OF_TRAINING
 from vit_demo.trace import Trace, TracedViT
 from vit_demo.training.small import (
+    BATCH_SIZE,
     NUM_TRAIN,
     Choices,
     History,
+    OnBatch,
     accuracy,
     predictions,
     quick_digits,
@@ -42,12 +43,14 @@ from vit_demo.training.small import (
 )
 from vit_demo.web.catalog.menu import TRAINING_LIMITS
 from vit_demo.web.requests import parse
-from vit_demo.weights.limits import num_operations, num_tokens
-from vit_demo.weights.trained import keep, save_digits, trained_network
+from vit_demo.weights.costs import num_operations, num_tokens, training_step
+from vit_demo.weights.trained import Shares, keep, keep_before, save_digits, trained_network
 
 MAX_SECONDS = 60
-MAX_RUNS = 128
-"""Runs that are remembered."""
+MAX_RUNS, RUNS_OF_ONE = 256, 64
+"""Runs that are remembered, of all addresses and of one."""
+MAX_OPERATIONS = 2e10
+"""Of a step, the softmax of its scores included: about a second of one core."""
 SHOWN_LOSSES = 200
 """Points of the curve of the loss."""
 SHOWN_MISTAKES = 12
@@ -82,7 +85,7 @@ class Run:
     looked: float = 0.0
 
 
-_runs: cachetools.LRUCache[str, Run] = cachetools.LRUCache(MAX_RUNS)
+_runs: Shares[Run] = Shares(MAX_RUNS, RUNS_OF_ONE)
 
 
 async def handle_training(request: dict[str, Any]) -> dict[str, Any]:
@@ -91,15 +94,12 @@ async def handle_training(request: dict[str, Any]) -> dict[str, Any]:
     Args:
         request: ``{"begin": {...}, "source": ...}`` with ``config``, the fields of ``ViTConfig``, those of ``Choices``,
             and perhaps ``from``, the name of a trained network to go on with; or ``{"run": name}``; or ``{"run": name,
-            "cancel": True}``; or ``{"download": name}`` of a trained network.
+            "cancel": True}``.
 
     Returns:
-        For a download ``zip``, base64 of an archive with a folder for ``vit_demo.explore``; else ``run``, ``state``
-        ("waiting", "running", "done" or "ended"), ``step`` of ``steps``, ``seconds``, ``seed``, ``loss``, ``accuracy``,
-        ``look``, ``model``, ``before`` and ``mistakes``.
+        ``run``, ``state`` ("waiting", "running", "done" or "ended"), ``step`` of ``steps``, ``seconds``, ``seed``,
+        ``loss``, ``accuracy``, ``look``, ``model``, ``before`` and ``mistakes``.
     """
-    if request.get("download") is not None:
-        return {"zip": await asyncio.to_thread(_archive, parse.short_string(request["download"], "network"))}
     name = request.get("run")
     if name is None:
         name = _begin(request.get("begin"), request.get("source"))
@@ -121,36 +121,44 @@ def _begin(fields: Any, source: Any) -> str:
     config, start = _config(fields.get("config")), None
     if fields.get("from") is not None:
         start = trained_network(parse.short_string(fields["from"], "network")).model
+        if start.config != config:
+            raise InputError("The network to go on with has another shape: train a new one.")
     known = {name: fields[name] for name in Choices.__dataclass_fields__ if fields.get(name) is not None}
     chosen = Choices(**known)
     if chosen.seconds > MAX_SECONDS or (chosen.steps or 0) > 100 * MAX_SECONDS:
         raise InputError(f"A training here takes at most {MAX_SECONDS} seconds.")
-    who = owner.get()
+    who, seconds = owner.get(), MAX_SECONDS if chosen.steps else chosen.seconds
     run, name = Run(None, History(chosen.seed), before=fields.get("from") or ""), secrets.token_urlsafe(16)
     read = _digit_source(source)
 
     def work() -> None:
+        until = time.monotonic() + seconds
         if read is not None:
             run.digit = digit_to_tensor(to_mnist(read.read()))[0]
 
-        def on_step(model: ViT, history: History) -> None:
+        def keep_going() -> None:
+            report(len(run.history.loss), run.history.steps)
+
+        def on_step(model: ViT, history: History) -> bool:
             run.history = history
-            done = len(history.loss)
-            report(done, history.steps)
+            keep_going()
             if run.digit is not None and time.monotonic() - run.looked > LOOK_SECONDS:
                 run.look = _look(model, run.digit)
                 run.looked = time.monotonic()
+            return time.monotonic() > until  # a minute of the clock, however many share the machine
 
-        model, run.history = train_small(config, start=start, on_step=on_step, **known)
+        def before() -> ViT:
+            return random_network(config, chosen.seed).eval().requires_grad_(False)
+
+        model, run.history = train_small(config, start=start, on_step=on_step, on_batch=keep_going, **known)
         run.look = None if run.digit is None else _look(model, run.digit)
-        run.mistakes = _mistakes(model)
+        run.mistakes = _mistakes(model, keep_going)
         if start is None:
-            before = random_network(config, chosen.seed).eval()
-            run.before = keep(before, accuracy(before), who, is_before=True)
+            run.before = keep_before(before, config, accuracy(before(), keep_going), who)
         run.model = keep(model, run.history.accuracy[-1][1], who)
 
-    run.job = get_engine().jobs.submit(("train", name), work, "training")
-    _runs[name] = run
+    run.job = get_engine().jobs.submit(("train", name), work, "training", training_step(config, BATCH_SIZE).nbytes)
+    _runs.put(name, run, who, 1)
     return name
 
 
@@ -168,7 +176,9 @@ def _config(fields: Any) -> ViTConfig:
         "operations": num_operations(config, config.patch_size, tokens),
         "depth": config.depth,
     }
-    if any(counts[name] > most for name, most in TRAINING_LIMITS.items()):
+    cost = training_step(config, BATCH_SIZE)
+    too_much = cost.operations > MAX_OPERATIONS or cost.nbytes > MEMORY_OF_TRAINING
+    if too_much or any(counts[name] > most for name, most in TRAINING_LIMITS.items()):
         raise InputError(TOO_LARGE)
     return config
 
@@ -195,9 +205,9 @@ def _look(model: ViT, digit: Tensor) -> dict[str, Any]:
     return {"label": str(label), "probability": float(probabilities[label]), "map": values.tolist()}
 
 
-def _mistakes(model: ViT) -> list[dict[str, Any]]:
+def _mistakes(model: ViT, on_batch: OnBatch) -> list[dict[str, Any]]:
     digits, labels = (part[NUM_TRAIN:] for part in quick_digits())
-    found = predictions(model)
+    found = predictions(model, on_batch)
     wrong = (found != labels).nonzero()[:SHOWN_MISTAKES, 0].tolist()
     return [
         {
@@ -217,13 +227,14 @@ def _as_png(digit: Tensor) -> str:
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
-def _archive(name: str) -> str:
-    model, share, *_ = trained_network(name)
+def archive(name: str) -> dict[str, str]:
+    """``{"zip": ...}``, base64 of an archive with a folder of a trained network for ``vit_demo.explore``."""
+    found = trained_network(name)
     with tempfile.TemporaryDirectory() as folder:
-        path = save_digits(Path(folder), model, History(0, accuracy=[(0, share)]))
-        with zipfile.ZipFile(buffer := io.BytesIO(), "w") as archive:
-            archive.write(path, f"vit_demo-digits/{path.name}")
-    return base64.b64encode(buffer.getvalue()).decode("ascii")
+        path = save_digits(Path(folder), found.model, History(0, accuracy=[(0, found.accuracy)]))
+        with zipfile.ZipFile(buffer := io.BytesIO(), "w") as file:
+            file.write(path, f"vit_demo-digits/{path.name}")
+    return {"zip": base64.b64encode(buffer.getvalue()).decode("ascii")}
 
 
 def _shown(name: str, run: Run, is_done: bool) -> dict[str, Any]:

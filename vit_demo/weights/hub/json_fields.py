@@ -91,11 +91,13 @@ class Fields:
         return () if self.values.get(key) is None else tuple(self.get(key, TEXTS))
 
     def numbered_texts(self, key: str) -> tuple[str, ...]:
-        """The texts of an object with the keys "0", "1", ...; empty if it is missing or null."""
+        """The texts or whole numbers of an object with the keys "0", "1", ..., or from "1"; empty if it is missing."""
         found = self.nested(key).values
-        if found.keys() != {str(i) for i in range(len(found))} or not all(map(TEXT.accepts, found.values())):
+        first = 0 if "0" in found else 1
+        names = [found.get(str(index)) for index in range(first, first + len(found))]
+        if not all(type(name) in (str, int) for name in names):
             raise PresetError(f"the {key} in its {self.file} must name its classes, numbered from 0 without gaps.")
-        return tuple(found[str(i)] for i in range(len(found)))
+        return tuple(map(str, names))
 
 
 def read_json_object(path: Path, model: str, max_bytes: int = limits.MAX_JSON_BYTES) -> dict[str, Any]:

@@ -1,33 +1,68 @@
 """How a network's pictures are prepared and its classes are called, by the library that it is from.
 
-A repository or folder says so in ``config.json`` and ``preprocessor_config.json``; a network in memory in its attribute
-``pretrained_cfg`` (timm) or ``config`` (transformers), which are read in the same way. transformers and torchvision
+A repository or folder says so in ``config.json`` and in the file of its processor; a network in memory in its attribute
+``pretrained_cfg`` (timm) or ``config`` (transformers). timm's own transform, or transformers' own processor, is made of
+that, and what this package prepares is compared with what it gives of a probe picture. transformers and torchvision
 keep no preprocessing in a network: that of its family's published weights is assumed, and a note says so.
 """
 
 import json
 import math
 import re
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
-from torch import nn
+import numpy as np
+from PIL import Image
+from torch import Tensor, nn
 
 from vit_demo.defaults import CropMode
 from vit_demo.errors import PresetError
-from vit_demo.sentences import sentence
+from vit_demo.images.photo_preprocess import MOST_CROP, preprocess
+from vit_demo.images.rgb import MAX_SIDE
+from vit_demo.sentences import joined, sentence
 from vit_demo.weights import limits
-from vit_demo.weights.hub.json_fields import BOOLEAN, TEXT, Fields, choice, list_of, number, whole
+from vit_demo.weights.hub.json_fields import BOOLEAN, TEXT, Fields, ValueKind, choice, list_of, number, whole
+from vit_demo.weights.hub.untrusted_text import quote, sanitize
 from vit_demo.weights.imagenet import CLIP, IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
 
 INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic")
 """Indexed by Pillow's constants."""
-RESAMPLE = choice(*range(len(INTERPOLATIONS)))
-MEAN, STD = list_of(number(-10, 10), 3), list_of(number(1e-3, 100), 3)
-"""Of the channels, for pixels in [0, 1]."""
+LEVELS = 2.01
+"""Largest difference from what a library prepares, of 255: its filters round in another way."""
+NEAREST = "With its filter, nearest, a few pixels may differ from its library's, and many above {0} pixels."
 LEAST_CROP = 0.25
 """The smallest crop fraction."""
-SIZE = whole(1, limits.MAX_IMAGE_SIZE)
+MEAN, STD = list_of(number(-1e3, 1e3), 3), list_of(number(1e-3, 1e3), 3)
+TIMM_FIELDS = {
+    "mean": MEAN,
+    "std": STD,
+    "crop_pct": number(LEAST_CROP, 1),
+    "crop_mode": choice("center", "squash", "border"),
+    "interpolation": choice(*INTERPOLATIONS),
+}
+PROCESSOR_FIELDS = {
+    "resample": choice(*range(len(INTERPOLATIONS))),
+    "rescale_factor": number(1e-6, 1e6),
+    "image_mean": MEAN,
+    "image_std": STD,
+    "crop_pct": number(LEAST_CROP, 1),
+    "do_pad": ValueKind("false", lambda value: value is False),
+    **dict.fromkeys(
+        ("do_resize", "do_center_crop", "do_rescale", "do_normalize", "default_to_square", "do_flip_channel_order"),
+        BOOLEAN,
+    ),
+}
+"""What a processor may be told beside its sizes."""
+PROCESSORS = {
+    "vit": "ViT", "beit": "Beit", "deit": "DeiT", "clip": "CLIP", "siglip": "Siglip", "dinov2": "Bit",
+    "dinov3": "DINOv3ViT",
+}  # fmt: skip
+"""transformers' processor by the first word of a ``model_type``, where the repository names none."""
+OTHER_PROCESSORS = ("Blip", "ConvNext", "MobileViT")
 UNKNOWN = "This network does not say how its photos are prepared"
 
 
@@ -81,9 +116,10 @@ def preprocessing_of(module: nn.Module) -> Preprocessing:
         try:
             if isinstance(known, dict) and "input_size" in known:
                 fixed = getattr(getattr(part, "patch_embed", None), "img_size", None)
-                return _timm(_plain({"pretrained_cfg": known, "model_args": {"img_size": fixed} if fixed else {}}))
+                arguments = {"img_size": fixed} if fixed else {}
+                return _parsed({"architecture": "", "pretrained_cfg": known, "model_args": arguments})
             if hasattr(config, "model_type") and hasattr(config, "to_dict"):
-                return _transformers(_plain(config.to_dict()), None)
+                return _of_config(module, config.to_dict())
         except PresetError as error:
             return _unknown(size if isinstance(size, int) else Preprocessing.image_size, f" ({error})")
         if isinstance(size, int):
@@ -91,9 +127,25 @@ def preprocessing_of(module: nn.Module) -> Preprocessing:
     return _unknown(Preprocessing.image_size)
 
 
-def _plain(values: dict[str, Any]) -> Any:
-    """As a JSON file has it."""
-    return json.loads(json.dumps(values, default=str))
+def _of_config(module: nn.Module, config: dict[str, Any]) -> Preprocessing:
+    """What a config of transformers says, whether or not its names can be used."""
+    if config["model_type"] == "timm_wrapper":
+        inner = next(vars(one)["pretrained_cfg"] for one in module.modules() if "pretrained_cfg" in vars(one))
+        return _parsed({**config, "pretrained_cfg": config.get("pretrained_cfg") or inner})
+    try:
+        return _parsed(config)
+    except PresetError:
+        return _parsed({**config, "id2label": None})
+
+
+def _parsed(values: dict[str, Any]) -> Preprocessing:
+    return _of_json(json.dumps(values, default=str))
+
+
+@lru_cache(maxsize=64)
+def _of_json(config: str) -> Preprocessing:
+    """As a JSON file has it; kept, because networks in memory are asked again and again."""
+    return parse_preprocessing(json.loads(config))
 
 
 def _unknown(size: int, reason: str = "") -> Preprocessing:
@@ -115,82 +167,140 @@ def _torchvision(module: Any) -> Preprocessing:
     return replace(found, crop_fraction=kept, interpolation="bilinear")
 
 
-def parse_preprocessing(config: dict[str, Any], preprocessor: dict[str, Any] | None) -> Preprocessing:
-    """Parses ``config.json`` and, for transformers, ``preprocessor_config.json`` if there is one."""
-    return _timm(config) if "architecture" in config else _transformers(config, preprocessor)
+def parse_preprocessing(config: dict[str, Any], processor: dict[str, Any] | None = None) -> Preprocessing:
+    """Parses ``config.json`` and, for transformers, what the file of its processor says, if there is one."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return _timm(config) if "architecture" in config else _transformers(config, processor)
+    except PresetError:
+        raise
+    except Exception as error:  # whatever a library raises for the arguments of a stranger
+        reason = sanitize(str(error).strip().partition("\n")[0], limits.MAX_QUOTE_LENGTH)
+        raise PresetError(f"this model is not supported, because its processor cannot be used ({reason}).") from error
 
 
 def _timm(config: dict[str, Any]) -> Preprocessing:
+    from timm.data import ImageNetInfo, create_transform, resolve_data_config  # importing them takes long
+
     fields = Fields(config, "config.json", nullable=True)
-    arguments, cfg = fields.nested("model_args", nullable=False), fields.nested("pretrained_cfg")
-    size = arguments.sizes("img_size", 2, None) or cfg.sizes("input_size", 3, (3, 224, 224))[1:]
-    labels = fields.texts("label_names") or cfg.texts("label_names")
-    if len(labels) == 1000 and re.fullmatch(r"n\d{8}", labels[0]):
-        labels = IMAGENET_LABELS  # timm's names of ImageNet's classes are WordNet ids
-    known = "mean" in cfg and "std" in cfg
-    return Preprocessing(
-        image_size=_square(size),
+    cfg = fields.nested("pretrained_cfg") if "pretrained_cfg" in fields else fields  # flat, as older files are
+    size = fields.nested("model_args", nullable=False).sizes("img_size", 2, None)
+    side = _square(size or cfg.sizes("input_size", 3, (3, 224, 224))[1:])
+    labels = fields.texts("label_names") or cfg.texts("label_names") or cfg.texts("labels")
+    if labels and re.fullmatch(r"n\d{8}", labels[0]):  # timm's names of ImageNet's classes are WordNet ids
+        known = dict(zip(ImageNetInfo().label_names(), IMAGENET_LABELS, strict=True))
+        labels = tuple(known.get(label, label) for label in labels)
+    stated = {key: cfg.get(key, kind) for key, kind in TIMM_FIELDS.items() if key in cfg}
+    data = resolve_data_config({"img_size": side}, stated)
+    found = Preprocessing(
+        image_size=side,
         labels=labels,
-        mean=tuple(cfg.get("mean", MEAN, IMAGENET_INCEPTION["mean"])),
-        std=tuple(cfg.get("std", STD, IMAGENET_INCEPTION["std"])),
-        crop_fraction=cfg.get("crop_pct", number(LEAST_CROP, 1), 0.9),
-        crop_mode=cfg.get("crop_mode", choice("center", "squash", "border"), "center"),
-        interpolation=cfg.get("interpolation", choice(*INTERPOLATIONS), "bicubic"),
-        note="" if known else "Its config has no mean and standard deviation; 0.5 is assumed for both.",
+        mean=tuple(data["mean"]),
+        std=tuple(data["std"]),
+        crop_fraction=data["crop_pct"],
+        crop_mode=data["crop_mode"],
+        interpolation=data["interpolation"],
+        note="" if {"mean", "std"} <= stated.keys() else "Its config has no mean and standard deviation: ImageNet's.",
     )
+    return _proved(create_transform(**data), lambda _: iter((found,)))
 
 
-def _transformers(config: dict[str, Any], preprocessor: dict[str, Any] | None) -> Preprocessing:
+def _transformers(config: dict[str, Any], processor: dict[str, Any] | None) -> Preprocessing:
     fields = Fields(config, "config.json")
     vision = fields.nested("vision_config") if "vision_config" in fields else fields
     kind, size = fields.get("model_type", TEXT, ""), _square(vision.sizes("image_size", 2, (224, 224)))
     usual = PUBLISHED.get(kind) or _unknown(size)
-    found = Fields(preprocessor or {}, "preprocessor_config.json", nullable=True)
-    rescale_factor = found.get("rescale_factor", number(0, 1e6), 1 / 255)
-    if found.get("do_rescale", BOOLEAN, True) and abs(255 * rescale_factor - 1) > 1e-3:
-        raise PresetError("this model is not supported, because its pixels are not scaled to the range 0 to 1.")
-    if not found.get("do_resize", BOOLEAN, True):
-        raise PresetError("this model is not supported, because its photos are not resized.")
-    mode, side, fraction = usual.crop_mode, usual.image_size, usual.crop_fraction
-    if preprocessor is not None:
-        mode, side, fraction = _fit(found, usual)
-    normalised = found.get("do_normalize", BOOLEAN, True)
-    assumed = sentence(
+    note = usual.note or sentence(
         "It does not say how its photos are prepared: as for the published models of its type, {0}.", kind
     )
-    return Preprocessing(
-        image_size=side if kind in ANY_SIZE and side % vision.sizes("patch_size", 2, (16, 16))[0] == 0 else size,
+    found = replace(usual, note=note) if processor is None else _processed(kind, processor, size)
+    takes_any = kind in ANY_SIZE and found.image_size % vision.sizes("patch_size", 2, (16, 16))[0] == 0
+    if not takes_any and found.image_size != size:
+        if processor is not None:
+            differs = "Its processor gives {0} pixels, its network takes {1}: the same part of the photo at that size."
+            found = replace(found, note=joined(found.note, sentence(differs, found.image_size, size)))
+        found = replace(found, image_size=size)
+    return replace(
+        found,
         labels=fields.numbered_texts("id2label"),
-        mean=tuple(found.get("image_mean", MEAN, usual.mean)) if normalised else (0.0, 0.0, 0.0),
-        std=tuple(found.get("image_std", STD, usual.std)) if normalised else (1.0, 1.0, 1.0),
-        crop_fraction=fraction,
-        crop_mode=mode,
-        interpolation=INTERPOLATIONS[found.get("resample", RESAMPLE, INTERPOLATIONS.index(usual.interpolation))],
         problem_type=Fields(config, "config.json", nullable=True).get("problem_type", TEXT, ""),
-        note="" if preprocessor is not None else usual.note or assumed,
     )
 
 
-def _fit(processor: Fields, usual: Preprocessing) -> tuple[CropMode, int, float]:
-    """How a processor of transformers fits a photo: the mode, the side of its result, and the share that is kept."""
-    size, resized, kept = processor.values.get("size"), _side(processor, "size"), _side(processor, "crop_size")
-    mode: CropMode = usual.crop_mode
-    if isinstance(size, dict):
-        mode = "floor" if "shortest_edge" in size else "squash"
-    if not processor.get("do_center_crop", BOOLEAN, False) or kept is None or resized is None or kept >= resized:
-        return mode, resized or usual.image_size, 1.0
-    if kept / resized < LEAST_CROP:
-        raise PresetError(f"this model is not supported, because its crop keeps only {kept} of {resized} px.")
-    share = kept / resized
-    return mode, kept, share if int(kept / share) == resized else math.nextafter(share, 0)
+def _processed(kind: str, values: dict[str, Any], size: int) -> Preprocessing:
+    """What transformers' own processor does for a network of a size, made by an allowed name of bounded values."""
+    import transformers
+
+    fields = Fields(values, "preprocessor_config.json", nullable=True)
+    named = fields.get("image_processor_type", TEXT, fields.get("feature_extractor_type", TEXT, ""))
+    default = PROCESSORS.get(kind.partition("_")[0], "ViT")
+    name = re.sub(r"(ImageProcessor|FeatureExtractor)(Fast|Pil)?\Z", "", named) or default
+    if name not in (*PROCESSORS.values(), *OTHER_PROCESSORS):
+        raise PresetError(f"this model is not supported, because {quote(named)} prepares its photos.")
+    made: Any = getattr(transformers, f"{name}ImageProcessor")
+    side = whole(1, int(max(size, 518) / LEAST_CROP))  # 518 is DINOv2's, which takes any size
+    sides = ValueKind(
+        f"{side.wanted}, or an object of such numbers",
+        lambda value: side.accepts(value) or (isinstance(value, dict) and all(map(side.accepts, value.values()))),
+    )
+    kinds = {key: kind for key, kind in PROCESSOR_FIELDS.items() if key in made.valid_kwargs.__annotations__}
+    kinds |= {"size": sides, "crop_size": sides}
+    # A null is handed on: it is not the default of the class.
+    processor = made(**{key: fields.get(key, kind, None) for key, kind in kinds.items() if key in values})
+    if not processor.do_resize:
+        raise PresetError("this model is not supported, because its photos are not resized.")
+
+    def candidates(side: int) -> Iterator[Preprocessing]:
+        scale = 255 * processor.rescale_factor if processor.do_rescale else 255.0
+        scale = 1.0 if abs(scale - 1) < 1e-9 else scale  # of pixels in [0, 1]
+        mean, std = (processor.image_mean, processor.image_std) if processor.do_normalize else ((0.0,) * 3, (1.0,) * 3)
+        usual = Preprocessing(
+            mean=tuple(value / scale for value in mean),
+            std=tuple(value / scale for value in std),
+            interpolation="bilinear" if processor.resample is None else INTERPOLATIONS[processor.resample],
+        )
+        resized = processor.size.shortest_edge or processor.size.height or side
+        mode: CropMode = "floor" if processor.size.shortest_edge else "squash"
+        share = side / resized
+        share = share if int(side / share) == resized else math.nextafter(share, 0)
+        if not LEAST_CROP <= share <= MOST_CROP:
+            raise PresetError(f"this model is not supported, because its crop keeps {side} of {resized} px.")
+        yield replace(usual, image_size=side, crop_mode=mode, crop_fraction=share)
+        if kept := getattr(processor, "crop_pct", None):  # which matters to small sizes alone
+            yield replace(usual, image_size=side, crop_mode="floor", crop_fraction=kept)
+            yield replace(usual, image_size=side, crop_mode="squash")
+
+    return _proved(lambda picture: processor(picture, return_tensors="pt")["pixel_values"][0], candidates)
 
 
-def _side(processor: Fields, key: str) -> int | None:
-    """A size given as a number, or as an object with ``shortest_edge`` or ``height``; None if it is missing."""
-    if not processor.values.get(key) or isinstance(processor.values[key], int):
-        return processor.get(key, SIZE, None)
-    size = processor.nested(key)
-    return size.get("shortest_edge" if "shortest_edge" in size else "height", SIZE)
+def _proved(
+    theirs: Callable[[Image.Image], Tensor], candidates: Callable[[int], Iterator[Preprocessing]]
+) -> Preprocessing:
+    """The first candidate, by the side of the input, that gives what a library's own gives of a probe picture.
+
+    ``PresetError`` says what differs if none does.
+    """
+    probe = Image.fromarray(np.random.default_rng(0).integers(0, 256, (301, 226, 3), np.uint8))
+    expected = theirs(probe)
+    height, width = expected.shape[1:]
+    if height != width:
+        raise PresetError(f"this model is not supported, because its photos become {width} x {height}, not a square.")
+    off = math.inf
+    for known in candidates(width):
+        options = {name: getattr(known, name) for name in PREPARED}
+        found = preprocess(probe, image_size=width, patch_size=1, **options)[0][0]
+        of_255 = 255 * expected.new_tensor(known.std)[:, None, None]
+        as_it_is, swapped = (float(((one - expected).abs() * of_255).max()) for one in (found, found.flip(0)))
+        if as_it_is <= LEVELS:
+            said = sentence(NEAREST, f"{MAX_SIDE:,}") if known.interpolation == "nearest" else ""
+            return replace(known, note=joined(known.note, said))
+        if swapped <= LEVELS:
+            raise PresetError("this model is not supported, because its channels are in the order blue, green, red.")
+        off = min(off, as_it_is)
+    raise PresetError(
+        f"this model is not supported, because its processor prepares photos in a way of its own, {off:.0f} of 255 "
+        "levels from ours."
+    )
 
 
 def _square(size: tuple[int, ...]) -> int:

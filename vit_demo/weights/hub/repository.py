@@ -1,10 +1,9 @@
 """Repositories of the Hub and folders as presets: their files are parsed and bounded, and no code of theirs runs.
 
 Two formats are read: timm's ``config.json`` with an architecture and its ``pretrained_cfg``, and transformers'
-``config.json`` with a ``preprocessor_config.json`` beside it.
+``config.json`` with a ``preprocessor_config.json`` or a ``processor_config.json`` beside it.
 """
 
-from collections import Counter
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -22,12 +21,12 @@ from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
 from vit_demo.weights.hub.download import REPOSITORY, REVISION, DownloadProgress, MissingFileError, fetch, is_cached
-from vit_demo.weights.hub.json_fields import read_json_object
+from vit_demo.weights.hub.json_fields import OBJECT, Fields, read_json_object
 from vit_demo.weights.hub.network import bounded_outline, build_network, load_tensors, takes_words
 from vit_demo.weights.hub.preprocessing import PREPARED, parse_preprocessing
 from vit_demo.weights.hub.untrusted_text import sanitize
 from vit_demo.weights.hub_presets import offered_patch_sizes
-from vit_demo.weights.imagenet import IMAGENET_LABELS
+from vit_demo.weights.imagenet import IMAGENET_ASSUMED, IMAGENET_LABELS
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_tensors, to_finite_float32
 from vit_demo.weights.trained import folder_preset
@@ -35,8 +34,12 @@ from vit_demo.words.classifier import WordClassifier
 from vit_demo.words.texts import DEFAULT_WORDS
 from vit_demo.words.tokenizer import tokenizer_of
 
-CONFIG_FILE, PREPROCESSOR_FILE, WEIGHTS_FILE = "config.json", "preprocessor_config.json", "model.safetensors"
-TOKENIZER_FILE = "tokenizer.json"
+CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE = "config.json", "model.safetensors", "tokenizer.json"
+PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
+"""In the first, newer files of transformers nest what the second holds, which counts where both do."""
+
+ADAPTER_FILE = "adapter_config.json"
+ADAPTER_ALONE = "{0} holds a PEFT adapter alone: merge it into its network by merge_and_unload(), and save that."
 
 MOST_REPOSITORIES = 64
 
@@ -68,13 +71,15 @@ def custom_preset(name: str, progress: DownloadProgress | None = None, *, truste
         folder = Path(name).resolve()
         if (own := folder_preset(name, folder, _stamp(folder))) is not None:
             return own
+        if (folder / ADAPTER_FILE).is_file() and not (folder / WEIGHTS_FILE).is_file():
+            raise CheckpointError(ADAPTER_ALONE, name)
         return _with_structure(_outline(name, "folder", str(folder), _stamp(folder), folder, trusted=True), folder)
     return _known_repository(name, progress, trusted)
 
 
 def _stamp(folder: Path) -> str:
     """Changes with the files of a folder, as a commit does: weights that are saved anew are loaded anew."""
-    files = [folder / name for name in (CONFIG_FILE, PREPROCESSOR_FILE, TOKENIZER_FILE, WEIGHTS_FILE)]
+    files = [folder / name for name in (CONFIG_FILE, *PROCESSOR_FILES, TOKENIZER_FILE, WEIGHTS_FILE)]
     states = [file.stat() for file in files if file.is_file()]
     return " ".join(f"{state.st_mtime_ns}-{state.st_ctime_ns}-{state.st_size}" for state in states)
 
@@ -103,8 +108,9 @@ def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool
     config = fetch(repo, CONFIG_FILE, revision or "main", progress, trusted=trusted, max_bytes=most)
     commit = config.parent.name  # all files come from one commit, even if the branch moves meanwhile
     with nullcontext() if trusted else visitor_cache.in_use(repo, commit):
-        with suppress(MissingFileError):  # timm writes none
-            fetch(repo, PREPROCESSOR_FILE, commit, progress, trusted=trusted, max_bytes=most)
+        for file in PROCESSOR_FILES:
+            with suppress(MissingFileError):  # timm writes none
+                fetch(repo, file, commit, progress, trusted=trusted, max_bytes=most)
         if takes_words(read_json_object(config, name)):
             with suppress(MissingFileError):  # its picture tower is explained without words
                 most = limits.MAX_TOKENIZER_BYTES
@@ -117,14 +123,19 @@ def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool
 
 def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, trusted: bool) -> Preset:
     """The preset as far as ``config.json`` alone determines it, within all limits."""
-    config, preprocessor = read_json_object(folder / CONFIG_FILE, name), folder / PREPROCESSOR_FILE
+    config = read_json_object(folder / CONFIG_FILE, name)
+    files = [folder / file for file in PROCESSOR_FILES]
+    nested, flat = (read_json_object(file, name) if file.is_file() else None for file in files)
     try:
-        found = parse_preprocessing(config, read_json_object(preprocessor, name) if preprocessor.is_file() else None)
+        processor = Fields(nested or {}, PROCESSOR_FILES[0], nullable=True).get("image_processor", OBJECT, flat)
+        found = parse_preprocessing(config, processor)
         words = takes_words(config) and (folder / TOKENIZER_FILE).is_file()
         shape, has_mask, count = bounded_outline(config, found.image_size, name, words=words)
         if shape.in_channels != 3:
             raise PresetError(f"its input has {shape.in_channels} channels: choose a model for RGB photos.")
-        labels = found.labels or (IMAGENET_LABELS if shape.num_classes == len(IMAGENET_LABELS) else ())
+        takes_imagenet = shape.num_classes == len(IMAGENET_LABELS) and not found.labels
+        labels, note = (IMAGENET_LABELS, IMAGENET_ASSUMED) if takes_imagenet else (found.labels, "")
+        note = joined(found.note, note)
         scores = scores_for(found.problem_type, shape.num_classes)
         if words:
             labels, scores = DEFAULT_WORDS, "softmax" if config["model_type"] == "clip" else "sigmoid"
@@ -135,7 +146,7 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
             title=sanitize(repo.rstrip("/").rsplit("/", 1)[-1], limits.MAX_LABEL_LENGTH),
             task="photos",
             config=shape,
-            labels=_unique_labels(labels, shape.num_classes),
+            labels=_shown(labels, shape.num_classes),
             patch_sizes=(shape.patch_size,),
             default_patch_size=shape.patch_size,
             flexible=False,
@@ -143,14 +154,14 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
             **{name: getattr(found, name) for name in PREPARED},
             scores=scores,
             takes_words=words,
-            assumed=found.note,
+            assumed=note,
             repo=repo,
             revision=revision,
             library="timm" if "architecture" in config else "transformers",
             has_mask=has_mask,
             parameters=count,
             trusted=trusted,
-            note=joined(sentence("Trained at {0} px; other patch sizes are resampled.", shape.patch_size), found.note),
+            note=joined(sentence("Trained at {0} px; other patch sizes are resampled.", shape.patch_size), note),
         )
         if not trusted:
             limits.check_for_visitors(preset.config, count, has_mask=has_mask)
@@ -267,15 +278,7 @@ def is_on_machine(preset: Preset) -> bool:
     return all(is_cached(preset.repo, file, preset.revision, trusted=preset.trusted) for file in files)
 
 
-def _unique_labels(labels: tuple[str, ...], num_classes: int) -> tuple[str, ...]:
-    """A sanitized, unique name for each output, because requests name a class by its label."""
+def _shown(labels: tuple[str, ...], num_classes: int) -> tuple[str, ...]:
+    """A sanitized name for each output."""
     labels = labels if len(labels) == num_classes else ("",) * num_classes
-    named = [sanitize(label, limits.MAX_LABEL_LENGTH) or f"class {i}" for i, label in enumerate(labels)]
-    counts, taken = Counter(named), set(named)
-    for i, label in enumerate(named):
-        if counts[label] > 1:
-            while label in taken:
-                label = f"{label} ({i})"
-            taken.add(label)
-            named[i] = label
-    return tuple(named)
+    return tuple(sanitize(label, limits.MAX_LABEL_LENGTH) or f"class {i}" for i, label in enumerate(labels))

@@ -15,7 +15,7 @@ import { createMenu, PHOTO_MODEL } from "./modelMenu.js";
 import { acceptGlobalDrop, createPhotoInput, ownPhotos } from "./photoInput.js";
 import { createResults } from "./results.js";
 
-const FIT_NAMES = [english("Centre"), english("Stretch"), english("All of it")];
+const FIT_NAMES = [english("Centre"), english("Stretch"), english("Whole")];
 
 /** Starts the inputs in their element; called by Gradio (see modules.py). */
 export function mount({ element, server, ...given }) {
@@ -114,10 +114,13 @@ function createSheet(element, chooseTask) {
   }
 
   for (const button of buttons) button.addEventListener("click", () => open(button.dataset.sheet));
-  document.addEventListener("pointerdown", ({ target }) => {
-    const isElsewhere = /** @type {Element} */ (target).closest("#result, #header");
-    if (isElsewhere && element.dataset.sheet && !(/** @type {Element} */ (target).closest(".picture"))) open("");
-  });
+  // A tap beside it closes it, and does nothing else: on the picture it would rub out a square.
+  const close = (event) => {
+    if (!element.dataset.sheet || !event.target.closest("#result, #header")) return;
+    event.stopPropagation();
+    open("");
+  };
+  document.addEventListener("pointerdown", close, true);
 }
 
 // The two tabs, with the keys of the ARIA pattern: arrows, Home and End.

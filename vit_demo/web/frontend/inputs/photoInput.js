@@ -130,17 +130,8 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     buttons.forEach((button, i) => {
       button.title = `${translate(examples[i].title)}. ${creditOf(examples[i])}`;
       button.setAttribute("aria-pressed", String(examples[i].name === picture?.example));
-      if (examples[i] === example) reveal(button);
     });
     rove(find("#photos"));
-  }
-
-  /** Moves the strip of examples, but not the page, until a button is in sight. */
-  function reveal(button) {
-    const strip = find("#photos");
-    const left = button.offsetLeft - buttons[0].offsetLeft;
-    if (left < strip.scrollLeft) strip.scrollLeft = left;
-    else strip.scrollLeft = Math.max(strip.scrollLeft, left + button.offsetWidth - strip.clientWidth);
   }
 
   image.addEventListener("error", () => {

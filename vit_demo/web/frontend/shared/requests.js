@@ -11,8 +11,10 @@ import { english } from "./language.js";
  * @returns {import("../types").Server}
  */
 export function connect(address) {
-  const post = async (name, body) => (await fetch(`${address}/${name}`, { method: "POST", body })).json();
-  return { request: (fields) => post("request", JSON.stringify(fields)), upload: (file) => post("photo", file) };
+  const post = async (name, body, headers = {}) =>
+    (await fetch(`${address}/${name}`, { method: "POST", body, headers })).json();
+  const json = { "Content-Type": "application/json" };
+  return { request: (fields) => post("request", JSON.stringify(fields), json), upload: (file) => post("photo", file) };
 }
 
 const NOT_UPLOADED = english("The photo could not be uploaded: check the connection and try again.");

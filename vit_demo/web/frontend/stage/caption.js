@@ -4,11 +4,13 @@
 import { make, setText } from "../shared/dom.js";
 import { createTooltip, setExplainedText } from "../shared/glossary/glossary.js";
 import { english, translate } from "../shared/language.js";
-import { defaultQueryName, percent, placeOf, probabilityOf, queryName } from "./format.js";
+import { defaultQueryName, percent, placeOf, queryName } from "./format.js";
+import { setHeadline } from "./headline.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
+import { placeAmong } from "./methods.js";
 
 /** `update(drawing, entry)` describes a drawn frame (see stage.js); `entry` is that of a map which the server computes. */
-export function createCaption(element) {
+export function createCaption(element, methods) {
   const find = (selector) => element.querySelector(selector);
   const [sentence, subject, value, picture, outdated, spoken] = [
     ".sentence",
@@ -35,6 +37,11 @@ export function createCaption(element) {
     setText(value, reading);
     announce(drawing, entry, words.subject, reading);
     legend.update(drawing);
+    const { preset } = result.source;
+    const place = isMeasured(drawing) ? placeAmong(method, preset) : null;
+    const all = Object.values(methods).filter((each) => placeAmong(each, preset)).length;
+    const more = place ? translate("place {place} of {all} · other maps", { place, all }) : english("Other maps");
+    setText(find(".rank"), more);
     const about = choices.hovered === null && reading ? `${words.subject}. ${reading}` : words.subject;
     const label = translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
       subject: about.replaceAll("*", ""),
@@ -104,6 +111,18 @@ export function createCaption(element) {
   return { update, clear, announceNext };
 }
 
+/** Whether the map is the one of its method that was tested. */
+const isMeasured = ({
+  result: { numBlocks },
+  method: { uses },
+  tokens,
+  choices,
+  view: { block, head, query, direction },
+}) =>
+  !tokens &&
+  !choices.plain &&
+  (!uses.includes("patch") || (block === numBlocks - 1 && head < 0 && query === null && direction === "from"));
+
 /** Whether the map is the one that the page opens with: what the head's token looks at in the last block. */
 const isFirstMap = ({
   result: { numBlocks, hasClassToken, pool },
@@ -121,9 +140,11 @@ const isFirstMap = ({
 const firstSentence = ({ predictions }) =>
   predictions.length
     ? english(
-        "Colour is where the network *looks* last before it answers. Whether it *needs* a square, you find out by rubbing it out.",
+        "Colour shows where the network *looks* just before it answers. Whether it *needs* a square, you find out by rubbing it out.",
       )
-    : english("Colour is where the network *looks* last. Whether it *needs* a square, you find out by rubbing it out.");
+    : english(
+        "Colour shows where the network *looks* in its last block. Whether it *needs* a square, you find out by rubbing it out.",
+      );
 
 /** What the picture is that the network gets. */
 function wordsOfPicture({ result, choices }) {
@@ -145,79 +166,6 @@ function wordsOfPicture({ result, choices }) {
     reading: hovered,
   };
 }
-
-/** The story of this picture in one line. */
-export function setHeadline(node, result, whole = result) {
-  if (!result) return setText(node, english("Draw a digit or choose a photo, and see how the network reads it."));
-  const [first] = result.predictions;
-  const removed = result.dropped.length;
-  const values = {
-    digit: result.exampleDigit,
-    squares: result.numPatches,
-    times: result.numBlocks,
-    label: first?.label ?? "",
-    probability: first ? probabilityOf(first) : "",
-    removed,
-  };
-  const [begin, end] = storyOf(result, whole, values);
-  return setText(node, `${begin} ${end}`.trim());
-}
-
-function storyOf(result, whole, values) {
-  const [first] = result.predictions;
-  if (values.removed > 0) {
-    if (!first)
-      return [
-        translate(
-          "The network reads the photo without 1 square.|The network reads the photo without {count} squares.",
-          { count: values.removed },
-        ),
-        "",
-      ];
-    const isSame = !whole.dropped.length && first.index === whole.predictions[0].index;
-    const counted = { ...values, count: values.removed };
-    return isSame
-      ? [
-          translate(
-            "Without 1 square it still says *{label}*: {probability}.|Without {count} squares it still says *{label}*: {probability}.",
-            counted,
-          ),
-          "",
-        ]
-      : [
-          translate(
-            "Without 1 square it says *{label}*: {probability}.|Without {count} squares it says *{label}*: {probability}.",
-            counted,
-          ),
-          "",
-        ];
-  }
-  const begin = !result.pixelated
-    ? translate(
-        "The network cuts the photo into {squares} squares, lets them look at each other {times} times,",
-        values,
-      )
-    : values.digit === undefined
-      ? translate(
-          "The network cuts your drawing into {squares} squares, lets them look at each other {times} times,",
-          values,
-        )
-      : translate(
-          "The network cuts your {digit} into {squares} squares, lets them look at each other {times} times,",
-          values,
-        );
-  if (!first) return [begin, translate("and has a list of numbers for each.")];
-  return [
-    begin,
-    isUnsure(result)
-      ? translate("and guesses *{label}*: {probability}.", values)
-      : translate("and says *{label}*.", values),
-  ];
-}
-
-/** Whether the server's note says that the prediction is uncertain. */
-const isUnsure = ({ note, source, predictions: [{ scores }] }) =>
-  Boolean(note) && scores === "softmax" && !source.words;
 
 /** Where the map is strong; if no value reaches the floor of its unit, that nothing stands out. */
 function summary(method, map, result, view) {

@@ -14,71 +14,102 @@ const MANY = 10; // squares without another answer, after which the search is of
  */
 export function createChallenge(element, { request, onDrop, redraw }) {
   const find = (selector) => element.querySelector(selector);
-  const [words, undo, fewest] = [".challenge p", ".undo", ".fewest"].map(find);
-  let current = /** @type {any} */ (null); // {result, fields}: the picture with all its squares
-  const tasks = createTasks(() => current, redraw);
+  const [words, undo, fewest, enough] = [".challenge p", ".undo", ".fewest", ".enough"].map(find);
+  let whole = /** @type {any} */ (null); // the picture with all its squares
+  let wanted = "needed"; // the search that was begun last
+  const tasks = createTasks(() => subjectOf(wanted), redraw);
+  const subjectOf = (/** @type {string} */ kind) =>
+    whole && { result: whole, fields: { wanted: kind, label: whole.predictions[0].index } };
+  const foundOf = (/** @type {string} */ kind) => (whole ? (tasks.of(subjectOf(kind))?.found ?? null) : null);
 
-  async function search() {
-    const subject = current;
-    if (tasks.of(subject)?.running) return tasks.cancel(subject);
-    const known = tasks.of(subject)?.found;
-    if (known?.patches) return onDrop(known.patches);
-    await tasks.start(subject, { found: null }, async ({ put, isCurrent, onProgress }) => {
-      const sent = { kind: "smallest_set", source: subject.result.source, wanted: "needed", ...subject.fields };
-      const reply = await request(sent, { isCurrent, onProgress });
-      if (reply?.result) put({ found: reply.result });
-      return reply;
-    });
-    const { patches } = tasks.of(subject)?.found ?? {};
-    if (patches && current === subject) onDrop([...patches].sort((one, other) => one - other));
+  async function search(/** @type {string} */ kind) {
+    const searched = whole;
+    if (tasks.of(subjectOf(wanted))?.running) return tasks.cancel(subjectOf(wanted));
+    wanted = kind;
+    if (!foundOf(kind)) {
+      await tasks.start(subjectOf(kind), { found: null }, async ({ put, isCurrent, onProgress }) => {
+        const sent = { kind: "smallest_set", source: searched.source, ...subjectOf(kind).fields };
+        const reply = await request(sent, { isCurrent, onProgress });
+        if (reply?.result) put({ found: reply.result });
+        return reply;
+      });
+    }
+    const patches = droppedBy(whole, kind, foundOf(kind));
+    if (patches && whole === searched) onDrop(patches);
   }
 
   undo.addEventListener("click", () => onDrop(null));
-  fewest.addEventListener("click", search);
+  fewest.addEventListener("click", () => search("needed"));
+  enough?.addEventListener("click", () => search("enough"));
 
-  function update({ result, whole, choices }) {
-    const [first] = whole.predictions;
-    if (current?.result !== whole) current = first ? { result: whole, fields: { label: first.index } } : null;
-    const task = current && tasks.of(current);
-    const count = result.dropped.length - whole.dropped.length;
-    const chosen = (choices.dropped ?? []).length;
-    undo.hidden = !chosen;
-    fewest.hidden = first?.scores !== "softmax" || whole.predictions.length < 2;
-    setText(fewest, labelOf(task));
-    setText(words, task?.error || wordsOf(result, whole, count, task?.found));
-    find(".challenge").classList.toggle(
-      "won",
-      Boolean(first && count > 0 && result.predictions[0].index !== first.index),
-    );
-    find(".challenge").classList.toggle("offers", count >= MANY && result.predictions[0]?.index === first?.index);
+  function update({ result, whole: next, choices }) {
+    const [first] = next.predictions;
+    whole = first ? next : null;
+    const task = whole && tasks.of(subjectOf(wanted));
+    const count = result.dropped.length - next.dropped.length;
+    undo.hidden = !choices.dropped?.length;
+    fewest.hidden = first?.scores !== "softmax" || next.predictions.length < 2;
+    setText(fewest, labelOf(task, english("Show me the fewest")));
+    const found = { needed: foundOf("needed"), enough: foundOf("enough") };
+    const news = task?.error || wordsOf(result, next, count, found, !choices.dropping);
+    setText(words, news);
+    if (enough) {
+      enough.disabled = !whole;
+      setText(enough, labelOf(task, english("Keep the fewest that are enough")));
+      setText(find(".little"), wanted === "enough" && (task?.error || found.enough) ? news : "");
+    }
+    const isSame = Boolean(first) && result.predictions[0].index === first.index;
+    find(".challenge").classList.toggle("won", count > 0 && Boolean(first) && !isSame);
+    find(".challenge").classList.toggle("offers", count >= MANY && isSame);
   }
 
-  return { update };
+  /** Nothing can be rubbed out without a picture. */
+  function clear() {
+    whole = null;
+    setText(words, "");
+    undo.hidden = fewest.hidden = true;
+  }
+
+  return { update, clear };
 }
 
-function labelOf(task) {
-  if (!task?.running) return english("Show me the fewest");
+/** The patches that are rubbed out to show what a search found: the set, or all others of a set that is enough. */
+function droppedBy(result, kind, found) {
+  if (!found?.patches) return null;
+  const isOut = (patch) => found.patches.includes(patch) === (kind === "needed");
+  return [...result.tokenOf.keys()].filter((patch) => result.tokenOf[patch] < 0 || isOut(patch));
+}
+
+function labelOf(task, idle) {
+  if (!task?.running) return idle;
   return task.progress === null
     ? english("Searching … Cancel")
     : translate("Searching, {share} … Cancel", { share: percent(100 * task.progress) });
 }
 
-function wordsOf({ predictions, dropped }, whole, count, found) {
+function wordsOf({ predictions, dropped }, whole, count, found, isLooking) {
   const [first, before] = [predictions[0], whole.predictions[0]];
   if (!before) return translate("Rub out squares: what changes?");
-  if (found && !found.patches) {
+  const { needed, enough } = found;
+  if (needed && !needed.patches && !count) {
     return translate("Whatever is rubbed out, it says {name} down to its last square.", { name: before.label });
   }
+  if (count <= 0 && isLooking) return english("Point at a square: what does it look at? A click keeps it.");
   if (count <= 0) return english("Rub out squares. Can you make it say something else?");
   const values = { count, name: first.label, before: before.label };
-  if (found?.patches && String([...found.patches].sort((one, other) => one - other)) === String(dropped)) {
-    const fewest = { ...values, name: translateName(found.prediction ?? first.name) };
-    return found.is_minimal
-      ? translate(
-          "1 is enough, the fewest found: now it says *{name}*.|{count} are enough, the fewest found: now it says *{name}*.",
-          fewest,
-        )
-      : translate("1 is enough: now it says *{name}*.|{count} are enough, fewer may do: now it says *{name}*.", fewest);
+  const shows = (kind) => String(droppedBy(whole, kind, found[kind])) === String(dropped);
+  if (needed?.patches && shows("needed")) {
+    const fewest = { ...values, name: translateName(needed.prediction ?? first.name) };
+    return needed.is_minimal
+      ? translate("The fewest found, 1: now it says *{name}*.|The fewest found, {count}: now it says *{name}*.", fewest)
+      : translate("Found 1: now it says *{name}*.|Found {count}, fewer may do: now it says *{name}*.", fewest);
+  }
+  if (enough?.patches && shows("enough")) {
+    const kept = { count: enough.patches.length, name: before.label };
+    return translate(
+      "1 square is enough for *{name}*.|The fewest found: {count} squares are enough for *{name}*.",
+      kept,
+    );
   }
   if (first.index !== before.index) {
     return translate("1 rubbed out: now it says *{name}*.|{count} rubbed out: now it says *{name}*.", values);

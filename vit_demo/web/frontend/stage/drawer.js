@@ -134,11 +134,11 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
     settings.focus({ preventScroll: true });
   }
 
-  settings.addEventListener("click", () => open(drawer.hidden));
+  for (const each of [settings, find(".rank")]) each.addEventListener("click", () => open(drawer.hidden));
   find(".drawer .close").addEventListener("click", leave);
   drawer.addEventListener("keydown", (event) => event.key === "Escape" && leave());
   documentEvents(drawer)("pointerdown", ({ target }) => {
-    const isInside = drawer.contains(target) || settings.contains(target) || target.closest(".tooltip, .seen, .blocks");
+    const isInside = drawer.contains(target) || target.closest(".settings, .rank, .tooltip, .seen, .blocks");
     if (!drawer.hidden && !isInside) open(false);
   });
   return { update, open, retry: docs.retry };

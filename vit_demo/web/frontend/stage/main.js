@@ -112,6 +112,11 @@ function createParts(stage, request, viewModules, data) {
     show: (result) => showResult(stage, result),
     onChange,
   });
+  /** Rubs patches out, or brings all back for null. */
+  function drop(patches) {
+    onChange({ pinned: null, ...keptClass(stage), dropped: patches });
+    if (!patches) dropping.restoreAll();
+  }
   const context = {
     ...data,
     request,
@@ -120,6 +125,7 @@ function createParts(stage, request, viewModules, data) {
     pickClass: (index) => pickClass(stage, index),
     pickBlock: (block, head) => pickBlock(stage, block, head),
     redraw: () => redraw(stage),
+    restore: () => drop(null),
     curves: createCurves(request), // what one card has measured is not measured again
   };
   const views = createViews(host, viewModules, context);
@@ -140,13 +146,10 @@ function createParts(stage, request, viewModules, data) {
       modes: views.flatMap(({ modes = [] }) => modes),
       request,
     }),
-    caption: createCaption(host),
+    caption: createCaption(host, methods),
     challenge: createChallenge(host, {
       request,
-      onDrop(patches) {
-        onChange({ pinned: null, ...keptClass(stage), dropped: patches });
-        if (!patches) dropping.restoreAll();
-      },
+      onDrop: drop,
       redraw: () => redraw(stage),
     }),
     views,
@@ -179,7 +182,8 @@ function followSection(stage) {
     const next = choicesOf(stage).section;
     if (next === section || !stage.result) return;
     section = next;
-    if (section === "features") stage.parts.drawer.open(true);
+    if (section === "features" && !pageState.get().view.lesson) stage.parts.drawer.open(true);
+    if (!EXPLORE.includes(section)) scrollTo(0, 0);
     if (section === "steps") host.querySelector(".steps")?.scrollIntoView({ block: "start" });
   }
 
@@ -251,7 +255,7 @@ function showEmpty(stage, message) {
   parts.replies.release("map");
   setText(find(".message"), message || english("Draw a digit or choose a photo."));
   setProgress(find(".view .progress"), false);
-  find(".undo").hidden = true;
+  parts.challenge.clear();
   host.classList.add("waiting");
   parts.caption.clear();
   for (const each of parts.views) each.show?.(null);

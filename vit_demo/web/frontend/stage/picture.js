@@ -7,7 +7,7 @@ import { heatCanvas } from "./heatmapColours.js";
 const FINEST_GRID = 8; // CSS pixels; lines between smaller patches would hide the picture
 const SMALLEST_OUTLINE = 9; // CSS pixels
 const SMALLEST_LABELLED = 20; // CSS pixels
-const GREYNESS = 0.7; // of a photo below a map
+const GREYNESS = 0.75; // of a photo below a map
 const HATCH = 7; // CSS pixels between two lines
 const NONE = new Set();
 

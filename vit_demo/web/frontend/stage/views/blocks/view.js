@@ -20,11 +20,12 @@ export const offline = true;
 
 export const html = `
   <section class="blocks" aria-label="How it gets there">
-    <div class="scroller"><div class="cells" role="group" aria-label="Every block"></div></div>
-    <div class="go">
-      <button type="button" class="primary tour">See how it gets there</button>
-      <p>What it would say after each block: early answers are only a tendency. <button type="button" class="link more" aria-expanded="false">All heads</button></p>
+    <div>
+      <div class="scroller"><div class="cells" role="group" aria-label="Every block"></div></div>
+      <p class="hint">What it would say after each block: early answers are only a tendency.
+        <button type="button" class="link more" aria-expanded="false">All heads</button></p>
     </div>
+    <button type="button" class="primary tour">See how it gets there</button>
   </section>`;
 
 export function create(card, { request, pickBlock, change, redraw, stepCode }) {

@@ -132,7 +132,7 @@ export function createTraining(host, { change, request, startingPoints }) {
   function noteOf({ state, step, steps, seconds, seed }, isRunning) {
     if (!isRunning && hindrance) return hindrance;
     if (!current && linked) return translate(LINKED, { steps: formatInteger(linked.steps), seed: linked.seed });
-    if (!current) return translate("It takes {seconds} seconds.", { seconds: chosen("seconds") });
+    if (!current) return translate("It takes about {seconds} seconds.", { seconds: chosen("seconds") });
     const values = { steps: formatInteger(steps), seconds: formatDecimals(seconds ?? 0, 1), seed };
     if (state === "done") return translate("Done: {steps} steps in {seconds} s, seed {seed}.", values);
     const left = state === "running" && step && Math.ceil((seconds * (steps - step)) / step);

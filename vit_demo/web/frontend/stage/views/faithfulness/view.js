@@ -8,24 +8,21 @@ import { createTooltip, setExplainedText } from "../../../shared/glossary/glossa
 import { english, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
 import { className, formatArea, formatNumber, percent } from "../../format.js";
+import { showWithout } from "../../headline.js";
 import { BASELINES, compare, isDefaultMap, mapFields, measureOf, PROBABILITY, testedClass } from "../../onDemand.js";
 import { fitCanvas, paintResult } from "../../picture.js";
 import { asPercentage, createMethodTable, faithfulnessText, lineChart, randomizationText } from "./findings.js";
 
-/** What the test does, by what it measures of the class. */
-const WHAT_IT_DOES = {
-  probability: english(
-    "If the colours are right, the strongest squares matter most to *{name}*. So the test masks them first (deletion), and then puts them first into an empty picture (insertion), and compares the probability of *{name}* with that of random orders.",
-  ),
-  logit: english(
-    "If the colours are right, the strongest squares matter most to *{name}*. So the test masks them first (deletion), and then puts them first into an empty picture (insertion), and compares the score of *{name}*, its logit, with that of random orders: its probability is below {least}, too small to fall.",
-  ),
-  score: english(
-    "If the colours are right, the strongest squares matter most to *{name}*. So the test masks them first (deletion), and then puts them first into an empty picture (insertion), and compares the score of *{name}* with that of random orders.",
-  ),
-  "difference of logits": english(
-    "If the colours are right, the strongest squares matter most to *{name}*. So the test masks them first (deletion), and then puts them first into an empty picture (insertion), and compares the difference of both scores with that of random orders.",
-  ),
+const WHAT_IT_DOES = english(
+  "If the colours are right, the strongest squares matter most to *{name}*. So the test masks them first (deletion), and then puts them first into an empty picture (insertion), and compares {what} with that of random orders.",
+);
+
+/** What is compared. */
+const COMPARED = {
+  probability: english("the probability of *{name}*"),
+  logit: english("the score of *{name}*, because its probability is below {least},"),
+  score: english("the score of *{name}*"),
+  "difference of logits": english("the difference of both scores"),
 };
 
 /** What a masked square becomes: the heading of its findings, and the words. */
@@ -52,6 +49,7 @@ export const html = `
       <figure class="mirror"><div><canvas role="img"></canvas></div><figcaption></figcaption></figure>
       <div class="verdicts">
         <p class="lead status"></p>
+        <p class="without"></p>
         <div class="start">
           <button type="button" class="primary test"></button>
           <span class="masks"></span>
@@ -65,12 +63,14 @@ export const html = `
           <div class="progress" aria-hidden="true"><i></i></div>
           <div class="scroller"><table hidden></table></div>
         </div>
+        <h3>How little is enough?</h3>
+        <div class="start"><button type="button" class="quiet enough"></button><p class="hint little"></p></div>
         <div data-place="download"></div>
       </div>
     </div>
   </section>`;
 
-export function create(card, { request, methods, curves }) {
+export function create(card, { request, methods, curves, restore }) {
   const find = (selector) => card.querySelector(selector);
   const button = find(".test");
   const tooltip = createTooltip(card);
@@ -138,11 +138,8 @@ export function create(card, { request, methods, curves }) {
     const values = { name: current?.name ?? "…", least: percent(100 * constants.improbable) };
     const error = BASELINES.map(([baseline]) => taskOf(baseline)?.error).find(Boolean);
     find(".status").role = error ? "status" : null; // what the test does is read like any text
-    setExplainedText(
-      find(".status"),
-      error || translate(WHAT_IT_DOES[current?.measure ?? PROBABILITY], values),
-      tooltip,
-    );
+    const what = translate(COMPARED[current?.measure ?? PROBABILITY], values);
+    setExplainedText(find(".status"), error || translate(WHAT_IT_DOES, { ...values, what }), tooltip);
     drawFindings();
   }
 
@@ -179,6 +176,7 @@ export function create(card, { request, methods, curves }) {
 
   function draw({ result, map, style, choices, chosenMethod, pinnedView }) {
     drawMirror(result, map, style, choices);
+    showWithout(find(".without"), result, restore);
     setText(find(".mirror figcaption"), chosenMethod.subject(result, pinnedView));
     if (!result.predictions.length) return;
     const { index, label } = testedClass(result, chosenMethod, choices.label);

@@ -5,6 +5,7 @@ import { isNew, make, makeButton, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { formatShare, placeOf } from "../../format.js";
+import { showWithout } from "../../headline.js";
 import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
 import { createPainter, createPicture, short } from "./painting.js";
 import { productFigure, rowFigure, sequenceFigure } from "./patchFigures.js";
@@ -21,6 +22,7 @@ export const html = `
       <p class="count"></p>
       <nav aria-label="Steps"><ol class="network"></ol></nav>
     </div>
+    <p class="without"></p>
     <h3 class="title">Cut the picture into patches</h3>
     <div class="sentences"><p></p></div>
     <p class="error" role="alert"></p>
@@ -29,7 +31,8 @@ export const html = `
       <div class="detail">
         <div class="figure"></div>
         <p class="hint signs"><i></i>above zero<i></i>below zero; the stronger, the further from it</p>
-        <div class="quiz"></div>
+        <div class="quiz" hidden></div>
+        <button type="button" class="primary onward" hidden>Train one yourself</button>
       </div>
     </div>
     <details class="behind">
@@ -58,7 +61,7 @@ const NEAR = -80; // pixels of it that are on the screen before its numbers are 
 const KEYS = { ArrowLeft: (step) => step - 1, ArrowRight: (step) => step + 1, Home: () => 0, End: () => NUM_STEPS - 1 };
 const TYPING = "input, select, textarea, canvas, [contenteditable], pre";
 
-export function create(card, { request, change, redraw, stepCode }) {
+export function create(card, { request, change, redraw, restore, stepCode }) {
   const find = (selector) => card.querySelector(selector);
   const replies = createReplyCache(request, redraw);
   const paint = createPainter(card);
@@ -119,6 +122,7 @@ export function create(card, { request, change, redraw, stepCode }) {
     const isWaiting = reply?.value === null;
     setText(find(".error"), reply?.error ?? "");
     writeWords(facts);
+    showWithout(find(".without"), result, restore);
     card.classList.toggle("loading", isWaiting);
     find(".detail").classList.toggle("asks-first", tour.step === 3);
     find(".detail").inert = isWaiting; // a click would answer the question of the step before
@@ -169,7 +173,8 @@ export function create(card, { request, change, redraw, stepCode }) {
     });
     card.querySelector(".art-blocks").textContent = `×\u00a0${facts.blocks}`;
     find(".previous").disabled = step === 0;
-    setText(find(".next"), step === NUM_STEPS - 1 ? english("Train one yourself") : english("Next"));
+    find(".next").disabled = step === NUM_STEPS - 1;
+    find(".onward").hidden = step < NUM_STEPS - 1;
     writeShapes(find(".shapes"), [before, after]);
     const code = find(".code");
     if (isNew(code, [step, facts.own])) code.replaceChildren(...codeNodes(stepCode[step], facts.own));
@@ -231,10 +236,8 @@ export function create(card, { request, change, redraw, stepCode }) {
   }
 
   find(".previous").addEventListener("click", () => go(tour?.step - 1));
-  find(".next").addEventListener("click", () => {
-    if (tour?.step === NUM_STEPS - 1) change({ section: "build" });
-    else go(tour?.step + 1);
-  });
+  find(".next").addEventListener("click", () => go(tour?.step + 1));
+  find(".onward").addEventListener("click", () => change({ section: "build" }));
   document.addEventListener("keydown", (event) => {
     const { key } = event;
     const target = /** @type {Element} */ (event.target);

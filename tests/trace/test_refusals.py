@@ -1,0 +1,31 @@
+"""Networks that run, but cannot be explained as they are: the reason is the true one."""
+
+import pytest
+import torch
+import transformers
+
+import vit_demo
+
+from .networks import own
+
+
+def test_flex_attention_is_named_with_gradients_too():
+    config = transformers.ViTConfig(
+        hidden_size=48, num_hidden_layers=1, num_attention_heads=3, intermediate_size=48, image_size=32, patch_size=8
+    )
+    module = transformers.ViTForImageClassification(config).eval()
+    module.set_attn_implementation("flex_attention")
+    images = torch.zeros(1, 3, 32, 32)
+    with pytest.raises(NotImplementedError):  # by torch, on a CPU
+        module(images)
+    with pytest.raises(vit_demo.PresetError, match='attn_implementation="sdpa"'), vit_demo.Trace():
+        module(images)
+
+
+@pytest.mark.parametrize("part", ["layers", "head"])
+def test_weights_that_are_elsewhere_are_said(part):
+    """As accelerate leaves them."""
+    module = own()
+    getattr(module, part).to("meta")
+    with pytest.raises(vit_demo.PresetError, match="without offloading"):
+        vit_demo.explore(torch.zeros(3, 32, 32), module)

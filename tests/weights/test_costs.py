@@ -1,0 +1,125 @@
+"""The estimates of bytes, compared with what torch allocates: above it, and not by far."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten
+
+from vit_demo.methods import find_method
+from vit_demo.model import ViT, ViTConfig
+from vit_demo.service.limits import SMALL_JOB, job_bytes
+from vit_demo.trace import Trace, TracedViT
+from vit_demo.training.small import BATCH_SIZE, quick_digits, train_small
+from vit_demo.weights import PRESETS, costs
+
+DIGITS = ViTConfig(
+    image_size=28, patch_size=4, in_channels=1, num_classes=10, embed_dim=32, depth=3, num_heads=4, mlp_ratio=2.0
+)
+SHAPES = {
+    "few tokens": replace(DIGITS, patch_size=7),
+    "many tokens": replace(DIGITS, patch_size=2),
+    "many heads": replace(DIGITS, patch_size=2, num_heads=32, projection="per_head"),
+    "a wide MLP": replace(DIGITS, mlp_ratio=16.0),
+    "photos": ViTConfig(image_size=64, patch_size=4, num_classes=20, embed_dim=48, depth=4, num_heads=3),
+}
+
+
+class Allocated(TorchDispatchMode):
+    """Counts the bytes of all storages that are made within the block, while they live."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = self.peak = 0
+        self._alive: dict[int, int] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = {x.untyped_storage()._cdata for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)}
+        out = func(*args, **(kwargs or {}))
+        for tensor in tree_flatten(out)[0]:
+            if isinstance(tensor, torch.Tensor):
+                storage = tensor.untyped_storage()
+                if storage._cdata not in given and storage._cdata not in self._alive:
+                    self._alive[storage._cdata] = storage.nbytes()
+                    self.now += storage.nbytes()
+                    self.peak = max(self.peak, self.now)
+                    weakref.finalize(storage, self._free, storage._cdata)
+        return out
+
+    def _free(self, key: int) -> None:
+        self.now -= self._alive.pop(key, 0)
+
+
+def peak(work: Callable[[], object]) -> int:
+    with Allocated() as seen:
+        work()
+    return seen.peak
+
+
+def assert_near(estimate: int, allocated: int, most: float) -> None:
+    assert allocated <= 1.05 * estimate, f"{allocated:,} bytes, where {estimate:,} were expected"
+    assert estimate < most * allocated, f"{allocated:,} bytes, where {estimate:,} were expected"
+
+
+@pytest.fixture(params=SHAPES)
+def network(request):
+    torch.manual_seed(0)
+    config = SHAPES[request.param]
+    images = torch.rand(1, config.in_channels, config.image_size, config.image_size)
+    return TracedViT.of(ViT(config).eval().requires_grad_(False)), images
+
+
+@torch.no_grad()
+def test_of_a_pass(network):
+    model, images = network
+    assert_near(costs.forward(model.config, model.patch_size).nbytes, peak(lambda: model(images, Trace())), 1.5)
+
+
+@pytest.mark.parametrize("method", ["relevance", "attnlrp", "libra_fullgrad", "grad_cam", "legrad"])
+def test_of_a_map(network, method):
+    model, images = network
+    function = find_method(method).function
+    allocated = peak(lambda: function(model, images, 3, patch_size=model.patch_size))
+    assert allocated <= 1.05 * costs.backward(model.config, model.patch_size).nbytes
+
+
+@pytest.mark.parametrize(("method", "options"), [("occlusion", {}), ("integrated_gradients", {"steps": 64})])
+def test_of_many_passes(network, method, options):
+    model, images = network
+    function = find_method(method).function
+    allocated = peak(lambda: function(model, images, 3, patch_size=model.patch_size, **options))
+    assert allocated <= 1.3 * costs.many_passes(model.config, model.patch_size).nbytes
+
+
+@pytest.mark.parametrize("shape", ["few tokens", "many tokens", "many heads", "a wide MLP"])
+def test_of_a_step_of_training(shape):
+    config = replace(SHAPES[shape], depth=2)
+    model, images = ViT(config), torch.rand(16, 1, 28, 28)
+    optimiser = torch.optim.AdamW(model.parameters())
+
+    def step() -> None:
+        loss = F.cross_entropy(model(images), torch.zeros(16, dtype=torch.long))
+        loss.backward()
+        optimiser.step()
+
+    assert_near(costs.training_step(config, 16).nbytes, peak(step), 2.5)
+
+
+def test_of_a_whole_training():
+    config = replace(DIGITS, num_heads=8, projection="per_head", depth=2)
+    quick_digits()
+    allocated = peak(lambda: train_small(config, steps=2))
+    assert_near(costs.training_step(config, BATCH_SIZE).nbytes, allocated, 2.5)
+
+
+def test_no_digit_waits_for_memory():
+    for preset in PRESETS.values():
+        if preset.task == "digits":
+            assert max(job_bytes(preset, size) for size in preset.patch_sizes) < SMALL_JOB
