@@ -10,7 +10,7 @@ from vit_demo.web.catalog import method_docs
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights import PRESETS
-from vit_demo.weights.limits import num_operations, num_tokens
+from vit_demo.weights.costs import num_operations, num_tokens
 
 SURE = ("4", pytest.approx(1, abs=0.001))
 
