@@ -107,5 +107,5 @@ def test_what_is_said_of_a_prediction_that_means_little(result):
     photo = engine.explore(Image.fromarray(noise), "photos-tiny")
     assert payload(photo)["note"] == (
         "Uncertain: none of the \u206850\u2069 classes stands out, as with most pictures of something else. The "
-            "first may still be right."
+        "first may still be right."
     )
