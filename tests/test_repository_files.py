@@ -96,7 +96,8 @@ def test_the_workflows_run_what_ci_runs_and_then_sync_the_space(tmp_path):
     test = yaml.safe_load(read(".github/workflows/test.yml"))
     steps = test["jobs"]["test"]["steps"]
     runs = [step["run"] for step in steps if "run" in step]
-    assert runs[0] == "bash .ci/run" and all(run.startswith(".venv/bin/python -m vit_demo ") for run in runs[1:])
+    assert runs[0] == "bash .ci/run" and runs[-1].startswith(".venv/bin/python -m vit_demo ") and len(runs) == 3
+    assert "requirements.lock requirements-torch.lock" in runs[1] and steps[-3]["with"]["path"] in runs[1], "the SBOM"
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step["uses"]) for step in steps if "uses" in step)
     assert test["permissions"] == {"contents": "read"}
     space = yaml.safe_load(read(".github/workflows/space.yml"))

@@ -6,7 +6,7 @@ import itertools
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -20,9 +20,8 @@ from vit_demo.earlier import spelled
 from vit_demo.errors import InputError, PresetError
 from vit_demo.images import ImageSource
 from vit_demo.inference import maps, words
-from vit_demo.inference.cache import MODEL_BYTES, ByteCache
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.forward import RunOnModel, forward_batch, retry_with_less_memory, run_in_memory, run_on
+from vit_demo.inference.forward import RunOnModel, forward_batch, run_in_memory
 from vit_demo.inference.found import CHANGED, ONLY_IN_MEMORY, UNCLEAR, unnormalised, with_notes
 from vit_demo.inference.inputs import (
     Fit,
@@ -36,14 +35,14 @@ from vit_demo.inference.inputs import (
     source_of,
 )
 from vit_demo.inference.labels import Labels, class_names
+from vit_demo.inference.named import Named
 from vit_demo.model import ViT
 from vit_demo.scores import SCORES, Scores, scores_for
 from vit_demo.sentences import joined
 from vit_demo.trace import Output, TracedViT, adapt
 from vit_demo.weights import Preset, find_preset
-from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
-from vit_demo.words.classifier import WordClassifier, with_words
+from vit_demo.words.classifier import WordClassifier
 from vit_demo.words.texts import AS_TYPED
 
 T = TypeVar("T")
@@ -53,7 +52,6 @@ TRANSFORMED = "Its photo was prepared by the transform that was given."
 
 _numbers = itertools.count(1)
 _presets: dict[str, Preset] = {}
-_networks: ByteCache[TracedViT] = ByteCache(MODEL_BYTES, lambda network: network.num_bytes, growing=True)
 
 
 class Explainer:
@@ -195,7 +193,7 @@ class Explainer:
     def runner(self, pixels: Tensor) -> RunOnModel:
         """Runs functions on the network for inputs ``[1, C, height, width]`` of a shape, as results need it."""
         if self._module is None:
-            return _Named(self._preset, self._preset.check_patch_size(self._patch_size), str(self._place))
+            return Named(self._preset, self._preset.check_patch_size(self._patch_size), str(self._place))
         _, network = self._network((pixels.shape[2], pixels.shape[3]), pixels.shape[1])
         return partial(run_in_memory, network)
 
@@ -208,7 +206,7 @@ class Explainer:
                 raise InputError("Tensors are for networks in memory: pass one as the model.")
             preset, size = self._preset, self._preset.check_patch_size(self._patch_size)
             given = ModelInput.of(read_picture(image), preset, size, self._fit)
-            return replace(given, source=source), preset, size, self._fit, _Named(preset, size, str(self._place))
+            return replace(given, source=source), preset, size, self._fit, Named(preset, size, str(self._place))
         pixels, picture = read_input(image, self._transform)
         height, width = (self._known.image_size,) * 2 if pixels is None else pixels.shape[1:]
         convolutions = (layer.in_channels for layer in self._module.modules() if isinstance(layer, nn.Conv2d))
@@ -243,7 +241,7 @@ class Explainer:
         """The network for inputs of a size, and what is known of it."""
         if self._module is None:
             patch_size = self._preset.check_patch_size(self._patch_size)
-            loaded = _Named(self._preset, patch_size, str(self._place)).network(self._place)
+            loaded = Named(self._preset, patch_size, str(self._place)).network(self._place)
             network = loaded.resized(patch_size)
             network.scores = loaded.scores
             return self._preset, network
@@ -266,34 +264,6 @@ def _run_together(part: list[tuple[ModelInput, Preset, int, Fit, Callable[..., A
     pixels = torch.cat([given.pixels for given, *_ in part])
     for arguments, done in zip(part, part[0][-1](forward_batch, pixels), strict=True):
         yield Exploration.of(*arguments, device_name, done)
-
-
-@dataclass(frozen=True)
-class _Named:
-    """Runs functions on the network of a preset; as a part of a result it is small, also in a pickle."""
-
-    preset: Preset
-    patch_size: int
-    device: str
-
-    def network(self, device: torch.device) -> TracedViT:
-        """The network, which is loaded once for all results."""
-        preset = self.preset
-        size = self.patch_size if preset.library else 0  # a network of another library is a copy for each patch size
-        name = preset.checkpoint_name(self.patch_size)
-        key = (name, preset.repo, preset.revision, size, preset.scores, str(device))
-        found = _networks.get(key)
-        if found is None:
-            _networks.put(key, found := load_model(preset, self.patch_size).to(device).keep_sizes())
-        return with_words(found, preset.labels, preset.template)
-
-    def __call__(self, function: Callable[..., T], /, *arguments: Any, slow: bool = False, **options: Any) -> T:
-        """As ``RunOnModel``."""
-
-        def attempt(device: torch.device) -> T:
-            return run_on(self.network(device), device, function, arguments, {**options, "patch_size": self.patch_size})
-
-        return retry_with_less_memory(attempt, torch.device(self.device))
 
 
 def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Labels | None) -> Preset:

@@ -17,8 +17,8 @@ from vit_demo.methods.registry import register
 from vit_demo.methods.targets import Target
 from vit_demo.trace import PassOptions, TracedViT
 from vit_demo.trace.attention_mode import fold
+from vit_demo.trace.products import read_product
 from vit_demo.trace.trace import to_grid
-from vit_demo.trace.written_out import read_product
 
 GAMMA = 0.05
 """The gamma rule's extra weight of contributions with the sign of the output. Chosen on photos set aside for trials,

@@ -13,7 +13,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
 from vit_demo.errors import InputError, PresetError
-from vit_demo.trace.written_out import MATMUL, SOFTMAX
+from vit_demo.trace.products import MATMUL
+from vit_demo.trace.written_out import SOFTMAX
 
 Output = str | int | Callable[[Any], Tensor]
 """Where a network's logits are in what it returns: the name or index of a part, or a function that gives them."""

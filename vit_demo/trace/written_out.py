@@ -2,9 +2,9 @@
 
 What stands between a product and the softmax, or the softmax and the other product, may change the layout, the type, or
 multiply heads by numbers of their own; before the softmax it may also add something, as a mask. A layout is followed by
-a tensor on torch's meta device, which has no values: the strides of its views say which axis is which. A product is
-read as an ``einsum`` equation. Where queries and keys cannot be followed, the scores stand for the queries; what cannot
-be followed from the softmax on is not recorded, and ``proof`` then refuses the network.
+a tensor on torch's meta device, which has no values: the strides of its views say which axis is which. Where queries
+and keys cannot be followed, the scores stand for the queries; what cannot be followed from the softmax on is not
+recorded, and ``proof`` then refuses the network.
 """
 
 from collections.abc import Callable
@@ -15,6 +15,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from vit_demo.trace.products import read_product
 
 SOFTMAX: set[Callable[..., Any]] = {F.softmax, torch.softmax, Tensor.softmax, torch.special.softmax}
 UNCHANGED: set[Callable[..., Any]] = {
@@ -38,9 +40,6 @@ SUMS: set[Callable[..., Any]] = {
     Tensor.__setitem__,
 }  # fmt: skip
 """What may add a mask or positions to scores."""
-MATMUL: set[Callable[..., Any]] = {
-    torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.mm, Tensor.mm,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -249,47 +248,8 @@ def _layout(shape: torch.Size, *, merged: bool) -> Tensor:
     return layout.flatten(0, 1) if merged else layout
 
 
-def read_product(
-    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[list[Tensor], tuple[str, str, str] | None]:
-    """The two operands of a product, their letters and those of its result; None for anything else."""
-    if func is torch.einsum and args and isinstance(args[0], str):
-        operands = list(args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:])
-    elif func in MATMUL:
-        operands = [*args, *(kwargs[name] for name in ("input", "other", "mat2") if name in kwargs)]
-    else:
-        return [], None
-    if len(operands) != 2 or not all(isinstance(one, Tensor) for one in operands):
-        return [], None
-    return operands, _einsum(args[0], operands) if func is torch.einsum else _matmul(operands)
-
-
 def _version(x: Tensor) -> int | None:
     return None if x.is_inference() else x._version
-
-
-def _matmul(operands: Any) -> tuple[str, str, str] | None:
-    """The letters of both operands of a matrix product, and those of its result."""
-    left, right = (one.dim() for one in operands)
-    if min(left, right) < 2 or max(left, right) > 6:
-        return None
-    batch = "ABCD"[: max(left, right) - 2]
-    return batch[len(batch) - left + 2 :] + "xy", batch[len(batch) - right + 2 :] + "yz", batch + "xz"
-
-
-def _einsum(equation: str, operands: Any) -> tuple[str, str, str] | None:
-    """The same of an ``einsum`` of two operands."""
-    equation = equation.replace(" ", "")
-    inputs, arrow, output = equation.partition("->")
-    if inputs.count(",") != 1:
-        return None
-    parts = inputs.split(",")
-    counts = [x.dim() - len(part.replace("...", "")) for part, x in zip(parts, operands, strict=True)]
-    more = "0123456789"[: max((n for n, part in zip(counts, parts, strict=True) if "..." in part), default=0)]
-    left, right = (p.replace("...", more[len(more) - n :]) for p, n in zip(parts, counts, strict=True))
-    if not arrow:
-        output = "..." + "".join(sorted(x for x in set(left + right) - set(more) if (left + right).count(x) == 1))
-    return left, right, output.replace("...", more)
 
 
 def _product(source: Followed, values: Tensor, attention: str, others: str, output: str) -> Product | None:

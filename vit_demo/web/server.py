@@ -63,9 +63,9 @@ M_MMAP_THRESHOLD, MMAP_BYTES = -3, 4 << 20
 FIRST_PORT, NUM_PORTS = 7860, 100
 """Gradio's ports; by default the server uses the first free one."""
 
-ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS = 3.0, 8.0, 9.0
+ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS = 3.0, 7.0, 8.0
 """When the server stops: until when it accepts requests, since a proxy may send some; until when work may go on; until
-when the process ends in any case."""
+when the process ends in any case, unless a busy machine gives no time to the threads of low priority to end."""
 
 HEALTH_SECONDS = 3.0
 """Time in which a worker must answer."""
@@ -246,8 +246,8 @@ async def healthz(_: Request) -> JSONResponse:
     try:
         async with asyncio.timeout(HEALTH_SECONDS):
             await engine.jobs.run_async("health", lambda: None, "digits")
-    except (TimeoutError, BusyError):
-        return JSONResponse({"status": "The workers do not answer: restart the server."}, 503)
+    except (TimeoutError, BusyError) as error:
+        return JSONResponse({"status": str(error) or "The workers do not answer: restart the server."}, 503)
     return JSONResponse(
         {"status": "ok", "device": engine.device_name, "presets": engine.loaded, "version": __version__}
     )

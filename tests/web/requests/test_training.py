@@ -218,9 +218,9 @@ def test_a_training_counts_with_its_memory(monkeypatch):
 
 
 def test_a_training_ends_with_its_time(monkeypatch):
-    monkeypatch.setattr(training, "MAX_SECONDS", 1)
-    found = finished({**BEGIN, "config": {**FIELDS, "depth": 16, "patch_size": 4}, "steps": 100, "seconds": 1})
-    assert found["state"] == "done" and 0 < found["step"] < found["steps"] == 100
+    monkeypatch.setattr(training, "MAX_SECONDS", 0.1)
+    found = finished({**BEGIN, "config": {**FIELDS, "depth": 8, "patch_size": 4}, "steps": 10, "seconds": 0.1})
+    assert found["state"] == "done" and 0 < found["step"] < found["steps"] == 10
     assert found["accuracy"][-1][0] == found["step"] and found["model"]
 
 

@@ -282,10 +282,7 @@ def _proved(
     """
     probe = Image.fromarray(np.random.default_rng(0).integers(0, 256, (301, 226, 3), np.uint8))
     expected = theirs(probe)
-    height, width = expected.shape[1:]
-    if height != width:
-        raise PresetError(f"this model is not supported, because its photos become {width} x {height}, not a square.")
-    off = math.inf
+    width, off = _square(expected.shape[1:], "its photos become"), math.inf
     for known in candidates(width):
         options = {name: getattr(known, name) for name in PREPARED}
         found = preprocess(probe, image_size=width, patch_size=1, **options)[0][0]
@@ -303,9 +300,9 @@ def _proved(
     )
 
 
-def _square(size: tuple[int, ...]) -> int:
+def _square(size: tuple[int, ...], what: str = "its input is") -> int:
     """The side of a square input; no other is supported."""
     height, width = size
     if height != width:
-        raise PresetError(f"this model is not supported, because its input is {height} x {width}, not a square.")
+        raise PresetError(f"this model is not supported, because {what} {height} x {width}, not a square.")
     return height
