@@ -38,6 +38,7 @@ from vit_demo.inference.inputs import (
 from vit_demo.inference.labels import Labels, class_names
 from vit_demo.model import ViT
 from vit_demo.scores import SCORES, Scores, scores_for
+from vit_demo.sentences import joined
 from vit_demo.trace import Output, TracedViT, adapt
 from vit_demo.weights import Preset, find_preset
 from vit_demo.weights.checkpoints import load_model
