@@ -242,7 +242,7 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], int, str]] = {
     "Swin": (timm_model("swin_tiny_patch4_window7_224"), 224, "hierarchical"),
     "a block that runs three times": (Repeats, 32, "more than once"),
     "a convolution between tokens": (Mixes, 32, "something else mixes"),
-    "patches column by column": (Columns, 32, "row by row"),
+    "patches column by column": (Columns, 32, "moves the pixels"),
     "a network of pictures and text": (two_towers, 32, "pass its part for images"),
     "made in inference mode": (made_in_inference_mode, 32, "make it outside"),
     "int8": (

@@ -50,7 +50,7 @@ def test_the_command_line_shows_the_download(cats, photo, tmp_path, capfd):
         label.split()[0] for label, _ in vit_demo.explore(photo, cats).top(3)
     ]
     assert "model.safetensors" in error and "100%" in error and "model.safetensors" not in out
-    assert (tmp_path / "out" / "photo-rollout.png").is_file()
+    assert (tmp_path / "out" / "photo-libra_fullgrad.png").is_file()
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate"])

@@ -238,8 +238,14 @@ def test_weights_of_a_compiled_network_are_read(tmp_path):
     np.testing.assert_array_equal(vit_demo.explore(PICTURES[2], str(tmp_path)).logits, expected)
 
 
-def test_an_adapter_alone_is_said(tmp_path):
-    (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
-    (tmp_path / "adapter_model.safetensors").write_bytes(b"")
-    with pytest.raises(vit_demo.CheckpointError, match=re.escape("merge_and_unload()")):
-        find_preset(str(tmp_path))
+@pytest.mark.parametrize("is_with_config", [False, True])
+def test_an_adapter_alone_is_said(tmp_path, hub, is_with_config):
+    files = {"adapter_config.json": b'{"peft_type": "LORA"}', "adapter_model.safetensors": b""}
+    if is_with_config:
+        files["config.json"] = timm_files()["config.json"]
+    write_files(tmp_path, files)
+    hub.repositories["tester/adapter"] = files
+    for name in (str(tmp_path), "tester/adapter"):
+        with pytest.raises(vit_demo.CheckpointError, match=re.escape("merge_and_unload()")) as refused:
+            find_preset(name)
+        assert str(refused.value).startswith(name)

@@ -16,7 +16,7 @@ from vit_demo.trace.output_projection import proved_projections
 from vit_demo.trace.outputs import EMBEDDINGS, Output, Path, already_probabilities, find_logits, logits_of, tensors_in
 from vit_demo.trace.pixels import find_pixels, scale_of
 from vit_demo.trace.proof import prove
-from vit_demo.trace.reasons import NOT_FOLLOWED, NOT_SEEN, why_others
+from vit_demo.trace.reasons import FEWER, NOT_FOLLOWED, NOT_SEEN, why_others
 from vit_demo.trace.running import in_eval, keep_order
 from vit_demo.trace.structure import (
     Probe,
@@ -165,8 +165,10 @@ def _probe(
             "pass output= with a function that makes them."
         )
     patch = patch_size or find_patch_size(module, size, num_tokens)
-    prefix = num_tokens - (size[0] // patch) * (size[1] // patch)
-    if not 0 <= prefix <= MAX_PREFIX or size[0] % patch or size[1] % patch:
+    count = (size[0] // patch) * (size[1] // patch)
+    if (prefix := num_tokens - count) < 0:
+        raise PresetError(FEWER.format(num_tokens, count, patch))
+    if prefix > MAX_PREFIX or size[0] % patch or size[1] % patch:
         raise PresetError(
             f"Patches of {patch} pixels do not give the {num_tokens} tokens of this network: it crops its pictures, or "
             "they are no whole number of patches."

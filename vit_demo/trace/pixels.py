@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from vit_demo.errors import PresetError
 from vit_demo.trace.outputs import LINEAR
-from vit_demo.trace.reasons import CROPS, NOT_IN_ORDER, why_no_squares
+from vit_demo.trace.reasons import MOVES, NOT_IN_ORDER, why_no_squares
 from vit_demo.trace.running import in_this_thread
 from vit_demo.trace.structure import input_of
 from vit_demo.trace.traced_vit import TracedViT
@@ -117,14 +117,25 @@ def find_pixels(network: TracedViT, images: Tensor) -> tuple[int, bool, Colours]
     wrong = ratios[:, ~is_own][:, :64]
     is_apart = ((wrong[:, :, None] - codes[1:, None]).abs() < 0.05).all(0).any(1).float().mean() > 0.5
     if not is_exact and (is_apart or not _look_at_their_squares(x, values, is_seen.cpu(), rows, cols, p)):
-        is_cut = any(len(one.shape) > 2 and one.numel() != x.numel() for one in first[:1])
-        raise PresetError(CROPS if is_cut else why_no_squares(network.module, NOT_IN_ORDER))
+        raise PresetError(MOVES if _are_moved(x, first) else why_no_squares(network.module, NOT_IN_ORDER))
     return before, not is_exact, _colours(x, first)
 
 
 def _gradient(x: Tensor, value: Tensor) -> Tensor:
     (found,) = torch.autograd.grad(value, x, retain_graph=True, allow_unused=True)
     return torch.zeros_like(x)[0].float() if found is None else found[0].float()
+
+
+def _are_moved(x: Tensor, first: list[Tensor]) -> bool:
+    """Whether pixels are at other places, or not as many, where they come to the first weights."""
+    reached = next((one for one in first if one.dim() > 2), None)
+    if reached is None or reached.shape[-2:] != x.shape[-2:]:
+        return reached is not None and reached.numel() != x.numel()
+    codes = torch.rand(x.shape[-2:], generator=torch.Generator().manual_seed(5), device="cpu").to(x)
+    plain, coded = _gradient(x, reached.sum()), _gradient(x, (reached * codes).sum())
+    is_unseen = (plain == 0).all(0)
+    is_cut = bool(is_unseen.any() and not is_unseen.all())
+    return is_cut or bool((coded - codes * plain).abs().max() > 1e-2 * plain.abs().max())
 
 
 def _look_at_their_squares(x: Tensor, values: Tensor, is_seen: Tensor, rows: int, cols: int, p: int) -> bool:

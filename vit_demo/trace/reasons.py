@@ -34,10 +34,14 @@ CHUNKS = (
     "scaled_dot_product_attention."
 )
 NO_PATCHES = "The patches of this network were not found: pass patch_size= with their side in pixels."
+FEWER = (
+    "This network has {} tokens for {} patches of {} pixels: it resizes or crops its pictures (then pass the network "
+    "inside it, and transform= with what makes its input), or joins patches."
+)
 NOT_IN_ORDER = "The tokens of this network are not in the order of its patches, row by row, so maps would be wrong."
-CROPS = (
-    "This network resizes or crops its pictures before its patches, so maps would lie beside what they show: pass the "
-    "network inside it, and transform= with what makes its input."
+MOVES = (
+    "This network moves the pixels of its pictures before its patches, as a resize, crop or mirror does, so maps would "
+    "lie beside what they show: pass the network inside it, and transform= with what makes its input."
 )
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from vit_demo.errors import PresetError
 from vit_demo.trace.attention_mode import AttentionMode
 from vit_demo.trace.outputs import Already, Path, Sources
-from vit_demo.trace.reasons import NO_PATCHES, why_no_squares
+from vit_demo.trace.reasons import FEWER, NO_PATCHES, why_no_squares
 from vit_demo.trace.running import in_this_thread
 
 LISTS = (nn.ModuleList, nn.Sequential)
@@ -278,16 +278,18 @@ def find_patch_size(module: nn.Module, size: tuple[int, int], num_tokens: int) -
     ``PresetError`` if no number of tokens before the patches leaves as many as patches tile a picture of this size.
     """
     height, width = size
+    otherwise = NO_PATCHES
     for one in module.modules():
         if isinstance(one, nn.Conv2d) and one.kernel_size == one.stride and one.kernel_size[0] > 1:
             side = one.kernel_size[0]
             if side != one.kernel_size[1]:
                 break
-            if (height // side) * (width // side) <= num_tokens:
+            if (count := (height // side) * (width // side)) <= num_tokens:
                 return side
+            otherwise = FEWER.format(num_tokens, count, side)
     sides = [side for side in range(1, min(size) + 1) if not (height % side or width % side)]
     for prefix in range(min(num_tokens, 18)):
         for side in sides:
             if (height // side) * (width // side) == num_tokens - prefix:
                 return side
-    raise PresetError(why_no_squares(module, NO_PATCHES))
+    raise PresetError(why_no_squares(module, otherwise))

@@ -36,6 +36,8 @@ LEVELS = 2.01
 NEAREST = "With its filter, nearest, a few pixels may differ from its library's, and many above {0} pixels."
 LEAST_CROP = 0.25
 """The smallest crop fraction."""
+MOST_PROVED, MOST_RESIZED = 1024, int(518 / LEAST_CROP)
+"""Sides in pixels, for little memory: of the probe's input by timm, and of any size of a processor (DINOv2 has 518)."""
 MEAN, STD = list_of(number(-1e3, 1e3), 3), list_of(number(1e-3, 1e3), 3)
 TIMM_FIELDS = {
     "mean": MEAN,
@@ -191,7 +193,7 @@ def _timm(config: dict[str, Any]) -> Preprocessing:
         known = dict(zip(ImageNetInfo().label_names(), IMAGENET_LABELS, strict=True))
         labels = tuple(known.get(label, label) for label in labels)
     stated = {key: cfg.get(key, kind) for key, kind in TIMM_FIELDS.items() if key in cfg}
-    data = resolve_data_config({"img_size": side}, stated)
+    data = resolve_data_config({"img_size": min(side, MOST_PROVED)}, stated)  # its fields are shares of any side
     found = Preprocessing(
         image_size=side,
         labels=labels,
@@ -238,7 +240,7 @@ def _processed(kind: str, values: dict[str, Any], size: int) -> Preprocessing:
     if name not in (*PROCESSORS.values(), *OTHER_PROCESSORS):
         raise PresetError(f"this model is not supported, because {quote(named)} prepares its photos.")
     made: Any = getattr(transformers, f"{name}ImageProcessor")
-    side = whole(1, int(max(size, 518) / LEAST_CROP))  # 518 is DINOv2's, which takes any size
+    side = whole(1, MOST_RESIZED)
     sides = ValueKind(
         f"{side.wanted}, or an object of such numbers",
         lambda value: side.accepts(value) or (isinstance(value, dict) and all(map(side.accepts, value.values()))),

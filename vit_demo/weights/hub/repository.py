@@ -105,7 +105,17 @@ def _known_repository(name: str, progress: DownloadProgress | None, trusted: boo
 def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool) -> Preset:
     repo, _, revision = name.partition("@")
     most = limits.MAX_JSON_BYTES
-    config = fetch(repo, CONFIG_FILE, revision or "main", progress, trusted=trusted, max_bytes=most)
+
+    def fetch_own(file: str, revision: str, most: int | None = None) -> Path:
+        try:
+            return fetch(repo, file, revision, progress, trusted=trusted, max_bytes=most)
+        except MissingFileError:
+            with suppress(MissingFileError):
+                fetch(repo, ADAPTER_FILE, revision, progress, trusted=trusted, max_bytes=limits.MAX_JSON_BYTES)
+                raise CheckpointError(ADAPTER_ALONE, name) from None
+            raise
+
+    config = fetch_own(CONFIG_FILE, revision or "main", most)
     commit = config.parent.name  # all files come from one commit, even if the branch moves meanwhile
     with nullcontext() if trusted else visitor_cache.in_use(repo, commit):
         for file in PROCESSOR_FILES:
@@ -117,7 +127,7 @@ def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool
                 fetch(repo, TOKENIZER_FILE, commit, progress, trusted=trusted, max_bytes=most)
         outlined = _outline(name, "hub", repo, commit, config.parent, trusted=trusted)  # before the large file
         with suppress(MissingFileError):  # `_load` gives the reason
-            fetch(repo, WEIGHTS_FILE, commit, progress, trusted=trusted)
+            fetch_own(WEIGHTS_FILE, commit)
         return _with_structure(outlined, config.parent)
 
 
