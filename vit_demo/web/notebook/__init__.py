@@ -24,7 +24,7 @@ START = "stage/main.js"
 
 _OFFLINE = re.compile(r"^export const offline = true;$", re.MULTILINE)
 
-MAX_BYTES = 320_000
+MAX_BYTES = 330_000
 """Largest size of the HTML. If not all traces fit, those of the last blocks are included."""
 
 MAX_PARAMETERS = 10_000_000

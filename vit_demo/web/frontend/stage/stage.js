@@ -122,12 +122,10 @@ function updateButtons(stage, choices) {
     button.disabled = button.dataset.show === "class" && !latest.predictions.length;
   }
   const { label = "" } = (result && targetOf(result, choices.label)) ?? {};
-  setText(
-    find("[data-show=class]"),
-    label && label.length <= LONGEST_NAME
-      ? translate("What speaks for {name}", { name: label })
-      : english("What speaks for it"),
-  );
+  const isShort = label && label.length <= LONGEST_NAME;
+  const word = translate(isShort ? english("What speaks for {name}") : english("What speaks for it"), { name: label });
+  setText(find("[data-show=class]"), word);
+  find("[data-show=class]").dataset.label = word;
   const isLooking = !choices.dropping || choices.pinned !== null;
   for (const button of find(".switch").children) {
     button.setAttribute("aria-pressed", String((button.dataset.mode === "look") === isLooking));
