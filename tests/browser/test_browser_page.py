@@ -142,7 +142,7 @@ def test_photos_good_and_bad(opened: Page, tmp_path: Path):
         expected = vit_demo.explore(tmp_path / name, "photos-tiny").top(1)[0][0]
         opened.wait_for_function("top => document.querySelector('.stage').dataset.top1 === top", arg=expected)
     run = run_of(opened)
-    opened.locator("#fit").get_by_text("All of it").click()
+    opened.locator("#fit").get_by_text("Whole").click()
     wait_for_result(opened, run)
     rows, cols = opened.evaluate("(s => [s.rows, s.columns])(document.querySelector('.stage').__stage.current())")
     assert rows > cols, "upright after its quarter turn"
@@ -170,7 +170,7 @@ def test_the_accuracy_of_a_model_is_said_of_the_pictures_it_was_measured_on(page
     accuracies = page.locator("#patch-sizes label small:last-of-type")
     assert "82.9" in accuracies.nth(1).inner_text()
     assert "Right on 82.9\u00a0% of 357 everyday photos" in (page.locator(".about-model").text_content() or "")
-    page.locator("#fit").get_by_text("All of it").click()
+    page.locator("#fit").get_by_text("Whole").click()
     page.wait_for_function("document.querySelector('.stage').__stage.current()?.source.fit === 'keep'")
     result = "document.querySelector('.stage').__stage.current()"
     rows, columns = page.evaluate(f"[{result}.rows, {result}.columns]")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FITS = {
     "Centre": ("crop", "bright square, 60"),
     "Stretch": ("squash", "stretched"),
-    "All of it": ("keep", "All of it, in"),
+    "Whole": ("keep", "All of it, in"),
 }
 
 

@@ -12,6 +12,12 @@ from .choosing import STAGE, middle_of, open_page, shown_result
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+INVITATIONS = {
+    True: "Rub out squares. Can you make it say something else?",
+    False: "Point at a square: what does it look at? A click keeps it.",
+}
+"""What is offered below the picture, by whether a click rubs out."""
+
 SIZES = {"desktop": (1440, 900), "laptop": (1366, 768), "phone": (390, 844)}
 FIRST_SCREEN = {
     "desktop": (".headline", ".view", ".bar", ".challenge", ".explore > .answer", ".blocks", "#inputs"),
@@ -119,7 +125,7 @@ def truth(page: Page, challenge: str | None) -> dict[str, Any]:
     name = first if chosen is None else result.labels[chosen]
     return {
         "headline": headline.replace("\u00a0", " "),
-        "challenge": challenge or (words if count else "Rub out squares. Can you make it say something else?"),
+        "challenge": challenge or (words if count else INVITATIONS[page.evaluate(f"{STAGE}.choices.dropping")]),
         "bars": [[label, percentage(share)] for label, share in top],
         "marks": [round(1000 * dict(whole.top(len(whole.labels)))[label]) if count else None for label, _ in top],
         "answers": [[block[0][0], percentage(block[0][1])] for block in result.logit_lens()[1:]],

@@ -64,7 +64,7 @@ def test_an_improbable_class_is_tested_on_its_logit(quick: Page) -> None:
     assert probability < 0.1
     map_when(quick, f"for {label} ")
     about = quick.locator(".faithfulness .status").inner_text()
-    assert f"compares the score of {label}, its logit, with" in about and "its probability is below 10\u00a0%" in about
+    assert f"compares the score of {label}, because its probability is below 10\u00a0%, with" in about
     quick.get_by_role("button", name="Test these colours").click()
     quick.get_by_role("button", name="Tested").wait_for()
     areas = result.faithfulness("libra_fullgrad", label=label)

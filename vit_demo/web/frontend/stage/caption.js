@@ -40,8 +40,7 @@ export function createCaption(element, methods) {
     const { preset } = result.source;
     const place = isMeasured(drawing) ? placeAmong(method, preset) : null;
     const all = Object.values(methods).filter((each) => placeAmong(each, preset)).length;
-    const more = place ? translate("place {place} of {all} · other maps", { place, all }) : english("Other maps");
-    setText(find(".rank"), more);
+    setText(find(".rank"), place ? translate("place {place} of {all} ›", { place, all }) : english("other maps ›"));
     const about = choices.hovered === null && reading ? `${words.subject}. ${reading}` : words.subject;
     const label = translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
       subject: about.replaceAll("*", ""),
