@@ -207,7 +207,7 @@ def test_a_crop_within_the_network_is_refused(outside, inside):
     module = Crops()
     if inside == 64:
         module.stem = nn.Conv2d(3, 24, 16, 16)
-    with pytest.raises(PresetError, match="crops its pictures|moves the pixels"):
+    with pytest.raises(PresetError, match=r"crops its pictures|moves the pixels"):
         adapt(module.eval(), outside)
 
 
