@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from vit_demo.errors import InputError
+from vit_demo.errors import InputError, warn
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,7 +39,7 @@ def spelled(*positions: str, **names: str) -> Callable[[Callable[P, R]], Callabl
                 return function(*args, **options)  # whose TypeError says what is wrong
             if earlier:
                 spelling = ", ".join(f"{name}=" for name in earlier)
-                warnings.warn(f"Spell it {spelling} in {function.__name__}: the next version does.", FutureWarning, 2)
+                warn(f"Spell it {spelling} in {function.__name__}: the next version does.", FutureWarning)
             return function(**given)  # type: ignore[call-arg]
 
         return call

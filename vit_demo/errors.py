@@ -4,6 +4,9 @@ The page, the API and the command line show the message of an ``InputError``. An
 logged with its traceback.
 """
 
+import sys
+import warnings
+
 from vit_demo.sentences import sentence
 
 
@@ -41,3 +44,13 @@ class MissingPackageError(InputError, ImportError):
 
 class BusyError(InputError):
     """Too much work in the queue, or a server that is shutting down."""
+
+
+def warn(message: str, kind: type[Warning] = UserWarning) -> None:
+    """Warns at the line outside this package that called it."""
+    frame, level, last = sys._getframe(), 1, 1
+    while frame := frame.f_back:  # type: ignore[assignment]
+        level += 1
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "vit_demo":
+            last = level
+    warnings.warn(message, kind, last + 1)

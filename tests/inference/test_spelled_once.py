@@ -163,3 +163,27 @@ def test_a_result_is_loaded_with_the_network_that_made_it_alone(tmp_path) -> Non
         vit_demo.load_result(path, module.bfloat16())
         with pytest.raises(InputError, match="pass the one that made it"):
             vit_demo.load_result(path, other)
+
+
+class TwoHeads(torch.nn.Module):
+    """Two outputs [B, K], so that nothing says which the logits are; the second are probabilities."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.vit, self.image_size = timm_vit(num_classes=5)(), 32
+        self.other = torch.nn.Linear(self.vit.embed_dim, 7)
+
+    def forward(self, images: Tensor) -> dict[str, Tensor]:
+        x = self.vit.forward_features(images)
+        return {"first": self.other(x[:, 0]), "second": self.vit.forward_head(x).softmax(1)}
+
+
+@pytest.mark.parametrize("scores", ["auto", "none"])
+@pytest.mark.parametrize("output", ["first", "second", lambda found: found["second"]])
+def test_a_result_is_loaded_with_the_output_and_scores_that_it_was_made_with(tmp_path, output, scores) -> None:
+    module, x, path = TwoHeads().eval(), torch.randn(3, 32, 32), tmp_path / "result.safetensors"
+    ex = next(vit_demo.explore_batch([x], module, output=output, scores=scores))
+    ex.save(path)
+    again = vit_demo.load_result(path, module, output=output)
+    np.testing.assert_array_equal(again.logits, ex.logits)
+    np.testing.assert_allclose(again.relevance(), ex.relevance(), atol=1e-6)

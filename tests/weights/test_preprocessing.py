@@ -16,7 +16,7 @@ from torch import nn
 
 import vit_demo
 from vit_demo.images import preprocess, read_image
-from vit_demo.inference.explainer import GIVEN
+from vit_demo.inference.explainer import GIVEN, TRANSFORMED
 from vit_demo.weights import find_preset
 from vit_demo.weights.hub.preprocessing import CLIP, PREPARED, PUBLISHED, Preprocessing, preprocessing_of
 from vit_demo.weights.hub.preprocessing import IMAGENET_DEFAULT as IMAGENET
@@ -147,7 +147,7 @@ def test_transformers_within_a_level(family, tmp_path):
             # DINOv3's processor resizes numbers that are not rounded.
             assert off.max() < 2.01 and off.mean() < (0.4 if family == "DINOv3ViT" else 0.1)
     given = vit_demo.explore(picture, module, transform=processor)
-    assert torch.equal(given.pixels[0], expected) and given.preprocessing.note == GIVEN
+    assert torch.equal(given.pixels[0], expected) and given.preprocessing.note == TRANSFORMED
     (tmp_path / "preprocessor_config.json").unlink()
     assert "published models of its type" in find_preset(str(tmp_path)).note
 
@@ -190,6 +190,10 @@ def test_what_is_not_known_is_said_once():
         warnings.simplefilter("default")
         for _ in range(3):
             ex = vit_demo.explore(PICTURES[0], module)
+        warnings.simplefilter("always")
+        vit_demo.Explainer(module)(PICTURES[0])
+    *heard, by_explainer = heard
+    assert by_explainer.filename == __file__
     assert [str(one.message) for one in heard] == [ex.preprocessing.note] and heard[0].filename == __file__
     assert "32 pixels, the central square, bicubic, and ImageNet's mean" in ex.preprocessing.note
     assert ex.preprocessing.mean == IMAGENET["mean"]

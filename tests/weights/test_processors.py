@@ -163,7 +163,10 @@ TIMM = {
     **{f"without {key}": {k: v for k, v in FULL.items() if k != key} for key in ("mean", "std", "crop_pct")},
     **{f"{key} null": {**FULL, key: None} for key in ("mean", "std", "crop_pct", "interpolation", "crop_mode")},
     **{f"by {mode}": {**FULL, "crop_mode": mode} for mode in ("center", "squash", "border")},
-    **{f"{filter}": {**FULL, "interpolation": filter} for filter in ("bilinear", "bicubic", "lanczos", "nearest")},
+    **{
+        f"{filter}": {**FULL, "interpolation": filter}
+        for filter in ("bilinear", "bicubic", "lanczos", "nearest", "box", "hamming")
+    },
     "for testing": {**FULL, "test_crop_pct": 1.0, "test_input_size": [3, 96, 96]},
     "the size alone": {"input_size": [3, 64, 64]},
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -17,7 +16,7 @@ from vit_demo.accelerator import best_device, device_name
 from vit_demo.checks import find_device, path_or_name, whole_number
 from vit_demo.defaults import DEFAULT_METHOD
 from vit_demo.earlier import spelled
-from vit_demo.errors import InputError, PresetError
+from vit_demo.errors import InputError, PresetError, warn
 from vit_demo.images import ImageSource
 from vit_demo.inference import maps, words
 from vit_demo.inference.exploration import Exploration
@@ -230,10 +229,10 @@ class Explainer:
             given = ModelInput.of(picture, preset, network.patch_size, self._fit)
             given, preset = unnormalised(given, preset, network.structure.scale, self._known.is_known)
             if preset.assumed and not self._known.is_known:
-                warnings.warn(preset.assumed, stacklevel=4)
+                warn(preset.assumed)
         is_unclear = network.structure.already == "unclear" and self._scores == "auto" and bool(preset.labels)
         if is_unclear:
-            warnings.warn(UNCLEAR, stacklevel=4)
+            warn(UNCLEAR)
         preset = replace(preset, assumed=with_notes(preset.assumed, network.structure.overlaps, is_unclear))
         return replace(given, source=source), preset, network.patch_size, self._fit, partial(run_in_memory, network)
 

@@ -114,6 +114,7 @@ def explore_batch(
     labels: Labels | None = None,
     transform: Transform | None = None,
     scores: Literal["auto"] | Scores = "auto",
+    output: Output | None = None,
     template: str = AS_TYPED,
     batch_size: int = 16,
     on_error: Literal["raise", "skip"] = "raise",
@@ -129,6 +130,7 @@ def explore_batch(
         labels: Names of classes, or words.
         transform: From a picture to the input.
         scores: What the logits become.
+        output: Where the logits are.
         template: The text of a word.
         batch_size: As in ``Explainer.batch``.
         on_error: As in ``Explainer.batch``.
@@ -140,7 +142,7 @@ def explore_batch(
         InputError: What ``Explainer.batch`` raises, when it comes to that image.
     """
     how: dict[str, Any] = {"patch_size": patch_size, "device": device, "fit": fit, "labels": labels}
-    how |= {"transform": transform, "scores": scores, "template": template}
+    how |= {"transform": transform, "scores": scores, "output": output, "template": template}
     if model is None:  # each picture decides
 
         def read(image: ImageSource | Tensor, source: Source) -> Exploration:

@@ -24,7 +24,7 @@ from vit_demo.images import Geometry
 from vit_demo.inference.forward import forward_with_trace
 from vit_demo.methods import attention_from
 from vit_demo.model import ViTConfig
-from vit_demo.trace import Trace
+from vit_demo.trace import Output, Trace
 from vit_demo.weights import Preset
 
 if TYPE_CHECKING:
@@ -152,13 +152,19 @@ def save(ex: Exploration, path: str | os.PathLike[str]) -> None:
         raise InputError(f"The result cannot be written to {os.fspath(path)!r}: {error}.") from error
 
 
-def load_result(path: str | os.PathLike[str], model: str | os.PathLike[str] | nn.Module | None = None) -> Exploration:
+def load_result(
+    path: str | os.PathLike[str],
+    model: str | os.PathLike[str] | nn.Module | None = None,
+    *,
+    output: Output | None = None,
+) -> Exploration:
     """Reads a result that ``Exploration.save`` wrote; nothing in the file is run.
 
     Args:
         path: The file.
         model: The network, named or in memory, for maps that need another pass; for None a preset's own, which is
             loaded when it is needed.
+        output: Where the logits of a network in memory are, as in ``vit_demo.explore``.
 
     Raises:
         InputError: If the file is missing, damaged, or no such result, or the given model did not make it.
@@ -205,8 +211,9 @@ def load_result(path: str | os.PathLike[str], model: str | os.PathLike[str] | nn
     if model is None:
         return ex
     has_words = preset.takes_words and isinstance(model, str | os.PathLike)
-    words: dict[str, Any] = {"labels": preset.labels, "template": preset.template} if has_words else {}
-    ex = replace(ex, run_on_model=Explainer(model, patch_size=patch_size, **words).runner(ex.pixels))
+    how: dict[str, Any] = {"labels": preset.labels, "template": preset.template} if has_words else {}
+    how |= {"patch_size": patch_size, "output": output, "scores": preset.scores if len(ex.logits) else "auto"}
+    ex = replace(ex, run_on_model=Explainer(model, **how).runner(ex.pixels))
     if is_given:
         logits, trace, _ = ex.run(forward_with_trace)
         both = [torch.tensor(ex.logits), logits]

@@ -13,7 +13,6 @@ is missing is seen afterwards, in the graph that torch recorded; see ``missing_r
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -24,6 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from vit_demo.errors import warn
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad
 from vit_demo.model import ViT
 from vit_demo.model.resample import without_autocast
@@ -81,7 +81,7 @@ def token_gradients(
         score = class_scores(logits, target, against).sum()
         known = isinstance(model.module, ViT)  # of this package, with a rule for each of its parts
         if rules is not None and not known and (missing := missing_rule(score, tokens, rules.without_rule)):
-            warnings.warn(NO_RULE.format(missing), stacklevel=2)
+            warn(NO_RULE.format(missing))
         gradients = torch.autograd.grad(score, tokens)
     return [x.detach().float() for x in tokens], [gradient.float() for gradient in gradients], trace
 

@@ -29,7 +29,7 @@ from vit_demo.weights.hub.json_fields import BOOLEAN, TEXT, Fields, ValueKind, c
 from vit_demo.weights.hub.untrusted_text import quote, sanitize
 from vit_demo.weights.imagenet import CLIP, IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
 
-INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic")
+INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 """Indexed by Pillow's constants."""
 LEVELS = 2.01
 """Largest difference from what a library prepares, of 255: its filters round in another way."""
@@ -47,7 +47,7 @@ TIMM_FIELDS = {
     "interpolation": choice(*INTERPOLATIONS),
 }
 PROCESSOR_FIELDS = {
-    "resample": choice(*range(len(INTERPOLATIONS))),
+    "resample": choice(0, 1, 2, 3),  # that transformers knows
     "rescale_factor": number(1e-6, 1e6),
     "image_mean": MEAN,
     "image_std": STD,
