@@ -221,7 +221,7 @@ def test_a_phone_shows_each_step_without_scrolling_sideways(phone: Page, address
     for step in range(1, 9):
         wait_for_step(phone, step)
         assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        phone.locator(".steps .next" if step < 8 else ".steps .onward").tap()
+        phone.locator(".steps .next" if step < 8 else ".steps .to-build").tap()
     phone.locator(".build").wait_for()  # the last button leads there
 
 

@@ -106,6 +106,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
     const canAsk = isAsking && state.task === "photos";
     custom.hidden = !canAsk;
     setText(find(".about-own"), canAsk ? CUSTOM_HINT : "");
+    setText(find(".summary"), canAsk || state.task === "digits" ? "" : model.summary);
     words.show(model.takes_words && !canAsk ? (chosen ?? model.words) : null);
     const isMeasured = state.task === "digits" || fit === "crop";
     sizes.set(model, patchSize, isMeasured);

@@ -67,11 +67,11 @@ export function createCaption(element, methods) {
   const announceText = (text) => setText(spoken, text.replaceAll("*", ""));
 
   function wordsOfMap(drawing, entry) {
-    const { result, method, map, choices, chosenMethod, pinnedView } = drawing;
+    const { result, method, map, choices, chosenMethod, view } = drawing;
     const faint = map && isFaint(map, method.style(result));
     const remark = faint ? ` *${translate("Nothing stands out.")}* ${translate(method.faintReason)}` : "";
     return {
-      sentence: (isFirstMap(drawing) ? firstSentence(result) : chosenMethod.sentence(result, pinnedView)) + remark,
+      sentence: (isFirstMap(drawing) ? firstSentence(result) : chosenMethod.sentence(result, view)) + remark,
       subject: method.subject(result, drawing.view),
       reading: choices.section === "features" ? "" : valueText(drawing, entry),
     };
@@ -176,6 +176,7 @@ function summary(method, map, result, view) {
     : translate("Nothing stands out: the strongest square has {peak}, below {floor}", values);
 }
 
+const PALE = 0.4; // of the end of a scale
 const LARGE = 0.05; // a part of the whole
 
 /**
@@ -224,8 +225,11 @@ function createLegend(element, chips) {
       bar.style.background = heatGradient(tokens.opacity, { paper });
     } else {
       const end = scaleEnd(map, style);
+      const values = { value: method.written(end), peak: method.written(peakOf(map)) };
       const isBeyond = style.end && peakOf(map) > style.end * 1.001;
-      const written = isBeyond ? translate("{value} and more", { value: method.written(end) }) : method.written(end);
+      const isPale = style.end && !style.signed && peakOf(map) < PALE * style.end; // beside other maps of this picture
+      const more = isBeyond ? translate("{value} and more", values) : values.value;
+      const written = isPale ? translate("{value}, here at most {peak}", values) : more;
       setText(high, style.signed ? translate("for {value}", { value: written }) : written);
       setText(low, style.signed ? translate("against {value}", { value: method.written(-end) }) : "0");
       bar.style.background = heatGradient(opacity, { ...style, paper });

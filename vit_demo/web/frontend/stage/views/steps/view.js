@@ -32,7 +32,7 @@ export const html = `
         <div class="figure"></div>
         <p class="hint signs"><i></i>above zero<i></i>below zero; the stronger, the further from it</p>
         <div class="quiz" hidden></div>
-        <button type="button" class="primary onward" hidden>Train one yourself</button>
+        <button type="button" class="primary to-build" hidden>Train one yourself</button>
       </div>
     </div>
     <details class="behind">
@@ -174,7 +174,7 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
     card.querySelector(".art-blocks").textContent = `×\u00a0${facts.blocks}`;
     find(".previous").disabled = step === 0;
     find(".next").disabled = step === NUM_STEPS - 1;
-    find(".onward").hidden = step < NUM_STEPS - 1;
+    find(".to-build").hidden = step < NUM_STEPS - 1;
     writeShapes(find(".shapes"), [before, after]);
     const code = find(".code");
     if (isNew(code, [step, facts.own])) code.replaceChildren(...codeNodes(stepCode[step], facts.own));
@@ -237,7 +237,7 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
 
   find(".previous").addEventListener("click", () => go(tour?.step - 1));
   find(".next").addEventListener("click", () => go(tour?.step + 1));
-  find(".onward").addEventListener("click", () => change({ section: "build" }));
+  find(".to-build").addEventListener("click", () => change({ section: "build" }));
   document.addEventListener("keydown", (event) => {
     const { key } = event;
     const target = /** @type {Element} */ (event.target);
