@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import os
@@ -23,6 +24,7 @@ import pytest
 
 from vit_demo.cli import main
 from vit_demo.service.engine import _engines, get_engine
+from vit_demo.service.jobs import SHUTTING_DOWN, JobRunner
 from vit_demo.service.limits import POOLS
 from vit_demo.web import server
 from vit_demo.web.catalog.example_digits import example_picture
@@ -213,6 +215,13 @@ def test_a_server_whose_workers_hang_is_not_healthy(page, monkeypatch):
     assert all(job.result() for job in jobs)
     monkeypatch.undo()
     assert status(page.server_port, "/healthz") == 200
+
+
+def test_a_server_that_stops_is_not_said_to_hang(monkeypatch):
+    monkeypatch.setattr(get_engine(), "jobs", jobs := JobRunner())
+    jobs.close()
+    reply = asyncio.run(server.healthz(None))
+    assert (reply.status_code, json.loads(reply.body)) == (503, {"status": SHUTTING_DOWN})
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
