@@ -39,6 +39,10 @@ OTHER_COUNT = (
     "Patches of {} pixels do not give the {} tokens of this network: it resizes or crops its pictures (then pass the "
     "network inside it, and transform= with what makes its input), joins patches, or they are no whole number."
 )
+NO_GRADIENT = (
+    "No gradient reaches the pixels of this network, as where it rounds them: pass the network inside it, and "
+    "transform= with what makes its input."
+)
 NOT_IN_ORDER = "The tokens of this network are not in the order of its patches, row by row, so maps would be wrong."
 MOVES = (
     "This network moves the pixels of its pictures before its patches, as a resize, crop or mirror does, so maps would "
