@@ -172,6 +172,7 @@ def resized(side: int, **options: Any) -> Callable[[Tensor], Tensor]:
 UNKNOWN: dict[str, Callable[[Tensor], Tensor]] = {
     "resize": resized(64, mode="bilinear"),
     "bicubic resize": resized(48, mode="bicubic", antialias=True),
+    "resize and crop": v2.Compose([v2.Resize(40), v2.CenterCrop(32)]),
     "blur": v2.GaussianBlur(3, 0.8),
     "gamma": lambda x: x.abs() ** 0.45,
     "grey": v2.Grayscale(3),
@@ -192,8 +193,16 @@ UNKNOWN: dict[str, Callable[[Tensor], Tensor]] = {
 
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_what_else_a_network_does_to_a_photo_is_refused(name):
-    with pytest.raises(InputError, match=r"transform=|row by row|no gradients"):
+    with pytest.raises(InputError, match="transform="):
         vit_demo.explore(CAT, Before(UNKNOWN[name]).eval())
+
+
+@pytest.mark.parametrize("side", [32, 48])
+def test_a_resize_and_crop_before_a_network_is_said(side):
+    module = nn.Sequential(v2.Resize(40), v2.CenterCrop(32), with_config()).eval()
+    module.image_size = side
+    with pytest.raises(InputError, match=r"crop.*pass the network inside it, and transform="):
+        vit_demo.explore(CAT, module)
 
 
 def test_a_digit_for_a_network_that_normalises():

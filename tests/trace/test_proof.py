@@ -234,7 +234,7 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], int, str]] = {
     "ConViT": (timm_model("convit_tiny", depth=3, local_up_to_layer=1), 224, "in 2 of 3 blocks"),
     "Twins": (timm_model("twins_svt_small"), 64, "hierarchical"),
     "PVT": (hierarchical, 32, "hierarchical"),
-    "XCiT": (timm_model("xcit_nano_12_p16_224", depth=2), 64, "not between its 16 tokens"),
+    "XCiT": (timm_model("xcit_nano_12_p16_224", depth=2), 64, "not between its tokens"),
     "CaiT": (timm_model("cait_xxs24_224", depth=2, img_size=64), 64, "softmax was seen"),
     "TNT": (timm_model("tnt_s_patch16_224", depth=2, img_size=64), 64, "hierarchical"),
     "CrossViT": (timm_model("crossvit_tiny_240"), 240, "hierarchical"),

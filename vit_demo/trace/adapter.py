@@ -16,7 +16,7 @@ from vit_demo.trace.output_projection import proved_projections
 from vit_demo.trace.outputs import EMBEDDINGS, Output, Path, already_probabilities, find_logits, logits_of, tensors_in
 from vit_demo.trace.pixels import find_pixels, scale_of
 from vit_demo.trace.proof import prove
-from vit_demo.trace.reasons import FEWER, NOT_FOLLOWED, NOT_SEEN, why_others
+from vit_demo.trace.reasons import NOT_FOLLOWED, NOT_OF_TOKENS, NOT_SEEN, OTHER_COUNT, why_others
 from vit_demo.trace.running import in_eval, keep_order
 from vit_demo.trace.structure import (
     Probe,
@@ -155,24 +155,16 @@ def _probe(
     parts = find_blocks(probe)
     num_tokens, tokens = probe.shapes[0][2], _tokens(probe, parts[2])
     if num_tokens not in tokens.shape[:2]:
-        raise PresetError(
-            f"The attention that was seen in this network is not between its {tokens.shape[1]} tokens: choose a plain "
-            "Vision Transformer."
-        )
+        raise PresetError(NOT_OF_TOKENS)
     if raw.dim() == 3 and probe.ends_in_head(raw, parts[2]):
         raise PresetError(
             f"This network gives {raw.shape[2]} outputs for each of its tokens, not logits [B, K] of a picture: "
             "pass output= with a function that makes them."
         )
     patch = patch_size or find_patch_size(module, size, num_tokens)
-    count = (size[0] // patch) * (size[1] // patch)
-    if (prefix := num_tokens - count) < 0:
-        raise PresetError(FEWER.format(num_tokens, count, patch))
-    if prefix > MAX_PREFIX or size[0] % patch or size[1] % patch:
-        raise PresetError(
-            f"Patches of {patch} pixels do not give the {num_tokens} tokens of this network: it crops its pictures, or "
-            "they are no whole number of patches."
-        )
+    prefix = num_tokens - (size[0] // patch) * (size[1] // patch)
+    if not 0 <= prefix <= MAX_PREFIX or size[0] % patch or size[1] % patch:
+        raise PresetError(OTHER_COUNT.format(patch, num_tokens))
     _check_calls(probe, parts[0])
     # timm's networks without classes return the pooled vector.
     is_embedding = raw.dim() == 3 or (not callable(where) and where[-1:] in [(name,) for name in EMBEDDINGS])

@@ -25,8 +25,7 @@ Already = Literal["", "unclear", "softmax", "sigmoid"]
 EMBEDDINGS = ("image_embeds", "pooler_output", "last_hidden_state")
 """Fields of transformers' outputs that have no classes, the first that is there."""
 LINEAR: set[Callable[..., Any]] = {
-    *MATMUL, F.linear, F.bilinear, F.conv1d, F.conv2d, torch.mm, Tensor.mm, torch.addmm, Tensor.addmm, torch.einsum,
-    torch.tensordot,
+    *MATMUL, F.linear, F.bilinear, F.conv1d, F.conv2d, torch.addmm, Tensor.addmm, torch.einsum, torch.tensordot,
 }  # fmt: skip
 SIGMOID: set[Callable[..., Any]] = {torch.sigmoid, Tensor.sigmoid, F.sigmoid, torch.special.expit}
 BOUNDED: set[Callable[..., Any]] = {

@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from vit_demo.errors import PresetError
 from vit_demo.trace.outputs import LINEAR
-from vit_demo.trace.reasons import MOVES, NOT_IN_ORDER, why_no_squares
+from vit_demo.trace.reasons import MOVES, NO_GRADIENT, NOT_IN_ORDER, why_no_squares
 from vit_demo.trace.running import in_this_thread
 from vit_demo.trace.structure import input_of
 from vit_demo.trace.traced_vit import TracedViT
@@ -105,10 +105,14 @@ def find_pixels(network: TracedViT, images: Tensor) -> tuple[int, bool, Colours]
     values = of_patches @ torch.randn(tokens.shape[1], generator=generator, device="cpu").to(of_patches)  # [count]
     codes = 1 + 3 * torch.rand(4, count, generator=generator, device="cpu").to(values)
     codes[0] = 1
-    if len(values) < count or not values.requires_grad:
+    if len(values) < count:
         raise PresetError(NOT_IN_ORDER)
+    if not values.requires_grad:
+        raise PresetError(NO_GRADIENT)
     plain, *coded = [_gradient(x, (values * code).sum()) for code in codes]
     size = (plain * plain).sum(0)  # [height, width]
+    if not size.any():
+        raise PresetError(NO_GRADIENT)
     is_seen = size > 1e-10 * size.max()
     square = (torch.arange(height, device=x.device) // p * cols)[:, None] + torch.arange(width, device=x.device) // p
     ratios = torch.stack([(one * plain).sum(0) / size.clamp_min(1e-30) for one in coded])

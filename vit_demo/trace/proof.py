@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
 from vit_demo.trace.attention_mode import AttentionMode, attention_rows, attention_scores
+from vit_demo.trace.reasons import NOT_OF_TOKENS
 from vit_demo.trace.running import in_this_thread
 from vit_demo.trace.structure import Probe, input_of, is_tokens, with_input
 from vit_demo.trace.trace import Trace
@@ -23,7 +24,6 @@ ROUNDING = 64
 """By how many times the precision of its numbers a network may differ from itself."""
 EXACT = ROUNDING * torch.finfo(torch.float32).eps
 """The same of rows that nothing changed, in any type: the same kernels compute them."""
-NOT_OF_TOKENS = "Attention was seen in this network, but not between its tokens: choose a plain Vision Transformer."
 NOT_UNDERSTOOD = "Attention was seen in this network, but what it gives is not softmax(q k^T) v of what was seen."
 
 

@@ -33,10 +33,15 @@ CHUNKS = (
     "This network computes attention for some of its queries at a time: pass all of them to one call of "
     "scaled_dot_product_attention."
 )
+NOT_OF_TOKENS = "Attention was seen in this network, but not between its tokens: choose a plain Vision Transformer."
 NO_PATCHES = "The patches of this network were not found: pass patch_size= with their side in pixels."
-FEWER = (
-    "This network has {} tokens for {} patches of {} pixels: it resizes or crops its pictures (then pass the network "
-    "inside it, and transform= with what makes its input), or joins patches."
+OTHER_COUNT = (
+    "Patches of {} pixels do not give the {} tokens of this network: it resizes or crops its pictures (then pass the "
+    "network inside it, and transform= with what makes its input), joins patches, or they are no whole number."
+)
+NO_GRADIENT = (
+    "No gradient reaches the pixels of this network, as where it rounds them: pass the network inside it, and "
+    "transform= with what makes its input."
 )
 NOT_IN_ORDER = "The tokens of this network are not in the order of its patches, row by row, so maps would be wrong."
 MOVES = (

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from vit_demo.errors import PresetError
 from vit_demo.trace.attention_mode import AttentionMode
 from vit_demo.trace.outputs import Already, Path, Sources
-from vit_demo.trace.reasons import FEWER, NO_PATCHES, why_no_squares
+from vit_demo.trace.reasons import NO_PATCHES, OTHER_COUNT, why_no_squares
 from vit_demo.trace.running import in_this_thread
 
 LISTS = (nn.ModuleList, nn.Sequential)
@@ -284,9 +284,9 @@ def find_patch_size(module: nn.Module, size: tuple[int, int], num_tokens: int) -
             side = one.kernel_size[0]
             if side != one.kernel_size[1]:
                 break
-            if (count := (height // side) * (width // side)) <= num_tokens:
+            if (height // side) * (width // side) <= num_tokens:
                 return side
-            otherwise = FEWER.format(num_tokens, count, side)
+            otherwise = OTHER_COUNT.format(side, num_tokens)
     sides = [side for side in range(1, min(size) + 1) if not (height % side or width % side)]
     for prefix in range(min(num_tokens, 18)):
         for side in sides:
