@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+import timm
 import torch
 
 import vit_demo
@@ -20,6 +21,7 @@ from vit_demo.model import ViT
 from vit_demo.service.engine import _engines
 from vit_demo.trace import Trace, TracedViT
 from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.weights.hub.preprocessing import preprocessing_of
 
 CLASS_METHODS = [name for name, method in METHODS.items() if method.class_specific]
 
@@ -129,3 +131,10 @@ def test_methods_of_many_passes_explain_the_most_probable_class(three: Explorati
     model = TracedViT.of(vit_demo.load("digits-tiny", patch_size=7))
     occlusion = METHODS["occlusion"]
     assert torch.equal(occlusion.compute(model, three.pixels), occlusion.compute(model, three.pixels, 3))
+
+
+def test_a_default_device_does_not_hide_how_photos_are_prepared() -> None:
+    network = timm.create_model("vit_tiny_patch16_384")
+    with torch.device("meta"):
+        known = preprocessing_of(network)
+    assert known.is_known and (known.image_size, known.mean) == (384, (0.5, 0.5, 0.5))

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import torch
 from PIL import Image
 from torch import Tensor, nn
 
@@ -172,7 +173,7 @@ def _torchvision(module: Any) -> Preprocessing:
 def parse_preprocessing(config: dict[str, Any], processor: dict[str, Any] | None = None) -> Preprocessing:
     """Parses ``config.json`` and, for transformers, what the file of its processor says, if there is one."""
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings(action="ignore"), torch.device("cpu"):  # whatever the default device is
             return _timm(config) if "architecture" in config else _transformers(config, processor)
     except PresetError:
         raise
@@ -304,7 +305,6 @@ def _proved(
 
 def _square(size: tuple[int, ...], what: str = "its input is") -> int:
     """The side of a square input; no other is supported."""
-    height, width = size
-    if height != width:
-        raise PresetError(f"this model is not supported, because {what} {height} x {width}, not a square.")
-    return height
+    if size[0] != size[1]:
+        raise PresetError(f"this model is not supported, because {what} {size[0]} x {size[1]}, not a square.")
+    return size[0]
