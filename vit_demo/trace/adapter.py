@@ -60,8 +60,6 @@ def adapt(
     """
     if isinstance(module, ViT):
         return TracedViT.of(module)
-    if any(parameter.is_meta for parameter in module.parameters()):
-        raise PresetError(OFFLOADED)
     size = (image_size, image_size) if isinstance(image_size, int) else image_size
     parts: list[Any] = [(name, id(one), type(one)) for name, one in module.named_modules()]
     parts += [(p.shape, p.dtype, p.data_ptr(), p.is_inference() or p._version) for p in module.parameters()]
@@ -71,9 +69,11 @@ def adapt(
             device = next((p.device for p in module.parameters()), torch.device("cpu"))
             with in_eval(module), torch.inference_mode(False), without_autocast(device):
                 network = _adapt(module, size, patch_size, in_channels, output)
-        except InputError:
-            raise
         except Exception as error:  # of a network that is no ordinary module, or runs one picture alone
+            if any(parameter.is_meta for parameter in module.parameters()):
+                raise PresetError(OFFLOADED) from error
+            if isinstance(error, InputError):
+                raise
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:150]
             raise PresetError(
                 f"This network cannot be traced ({reason}): choose a plain Vision Transformer."

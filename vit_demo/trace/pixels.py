@@ -97,37 +97,37 @@ def find_pixels(network: TracedViT, images: Tensor) -> tuple[int, bool, Colours]
     p, (height, width), num_prefix = network.patch_size, images.shape[2:], network.config.num_prefix_tokens
     rows, cols = height // p, width // p
     other = _tokens(network, 1 - images.flip(2))[1]
-    moved = (tokens != other).any(1).nonzero().flatten().tolist()
+    moved = (tokens != other).any(1).cpu().nonzero().flatten().tolist()
     is_run = len(moved) == rows * cols == moved[-1] - moved[0] + 1
     before = moved[0] if is_run else num_prefix
     generator, count = torch.Generator().manual_seed(3), rows * cols
     of_patches = tokens[before : before + count].float()
     values = of_patches @ torch.randn(tokens.shape[1], generator=generator, device="cpu").to(of_patches)  # [count]
-    codes = 1 + 3 * torch.rand(4, count, generator=generator, device="cpu").to(values)
+    codes = 1 + 3 * torch.rand(4, count, generator=generator, device="cpu")
     codes[0] = 1
     if len(values) < count:
         raise PresetError(NOT_IN_ORDER)
     if not values.requires_grad:
         raise PresetError(NO_GRADIENT)
-    plain, *coded = [_gradient(x, (values * code).sum()) for code in codes]
+    plain, *coded = [_gradient(x, (values * code.to(values)).sum()) for code in codes]
     size = (plain * plain).sum(0)  # [height, width]
     if not size.any():
         raise PresetError(NO_GRADIENT)
     is_seen = size > 1e-10 * size.max()
-    square = (torch.arange(height, device=x.device) // p * cols)[:, None] + torch.arange(width, device=x.device) // p
+    square = (torch.arange(height, device="cpu") // p * cols)[:, None] + torch.arange(width, device="cpu") // p
     ratios = torch.stack([(one * plain).sum(0) / size.clamp_min(1e-30) for one in coded])
     is_own = ((ratios - codes[1:, square]).abs() <= 0.1).all(0) | ~is_seen
     is_exact = bool(is_own.all()) and len(square[is_seen].unique()) == count
     wrong = ratios[:, ~is_own][:, :64]
     is_apart = ((wrong[:, :, None] - codes[1:, None]).abs() < 0.05).all(0).any(1).float().mean() > 0.5
-    if not is_exact and (is_apart or not _look_at_their_squares(x, values, is_seen.cpu(), rows, cols, p)):
+    if not is_exact and (is_apart or not _look_at_their_squares(x, values, is_seen, rows, cols, p)):
         raise PresetError(MOVES if _are_moved(x, first) else why_no_squares(network.module, NOT_IN_ORDER))
     return before, not is_exact, _colours(x, first)
 
 
 def _gradient(x: Tensor, value: Tensor) -> Tensor:
     (found,) = torch.autograd.grad(value, x, retain_graph=True, allow_unused=True)
-    return torch.zeros_like(x)[0].float() if found is None else found[0].float()
+    return (torch.zeros_like(x) if found is None else found)[0].float().cpu()
 
 
 def _are_moved(x: Tensor, first: list[Tensor]) -> bool:
@@ -135,8 +135,8 @@ def _are_moved(x: Tensor, first: list[Tensor]) -> bool:
     reached = next((one for one in first if one.dim() > 2), None)
     if reached is None or reached.shape[-2:] != x.shape[-2:]:
         return reached is not None and reached.numel() != x.numel()
-    codes = torch.rand(x.shape[-2:], generator=torch.Generator().manual_seed(5), device="cpu").to(x)
-    plain, coded = _gradient(x, reached.sum()), _gradient(x, (reached * codes).sum())
+    codes = torch.rand(x.shape[-2:], generator=torch.Generator().manual_seed(5), device="cpu")
+    plain, coded = _gradient(x, reached.sum()), _gradient(x, (reached * codes.to(x)).sum())
     is_unseen = (plain == 0).all(0)
     is_cut = bool(is_unseen.any() and not is_unseen.all())
     return is_cut or bool((coded - codes * plain).abs().max() > 1e-2 * plain.abs().max())
@@ -153,7 +153,7 @@ def _look_at_their_squares(x: Tensor, values: Tensor, is_seen: Tensor, rows: int
         energy = _gradient(x, values[token]).square().sum(0)
         for axis, place in ((1, token // cols), (0, token % cols)):
             line = energy.sum(axis)
-            middle = float((line * torch.arange(len(line), device=line.device)).sum() / line.sum())
+            middle = float((line * torch.arange(len(line), device="cpu")).sum() / line.sum())
             if not abs((middle + 0.5) / p - place - 0.5) <= WITHIN:
                 return False
     return True
@@ -165,8 +165,10 @@ def _colours(x: Tensor, first: list[Tensor]) -> Colours:
         (slope,) = torch.autograd.grad(reached.float().sum(), x, retain_graph=True, allow_unused=True)
         if slope is None:
             continue
-        became = _gradient(x, reached.float().square().sum() / 2) / slope[0].float()
-        found = [_line(*channel) for channel in zip(x[0].detach().float(), became, slope[0].float(), strict=True)]
+        became = _gradient(x, reached.float().square().sum() / 2) / slope[0].float().cpu()
+        found = [
+            _line(*channel) for channel in zip(x[0].detach().float().cpu(), became, slope[0].float().cpu(), strict=True)
+        ]
         return None if None in found else tuple(one for one in found if one)
     return None
 
