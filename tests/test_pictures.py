@@ -27,7 +27,7 @@ def test_the_digest_changes_with_texts_styles_and_colours_but_not_with_spaces(tm
         shutil.copy(ROOT / name, tmp_path / name)
     digest = page_digest(tmp_path)
     for name, old, new in (
-        (TEXTS, '"Smooth"', '"Smoothed"'),
+        (TEXTS, '"Clear"', '"Cleared"'),
         (str(styles[0]), "{", "{ color: red;"),
         (str(frontend / "stage/stage.html"), "Opacity", "Strength"),
         (COLOURS[0], "#", "#0"),

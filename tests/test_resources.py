@@ -17,6 +17,8 @@ from vit_demo.inference import cache
 from vit_demo.service import limits
 from vit_demo.web import server
 
+from .asynchronous import run
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "sysconf"), reason="no such limits on this system")
 
 
@@ -67,4 +69,4 @@ def test_the_server_gives_freed_memory_back_from_time_to_time(monkeypatch):
             while len(trimmed) < 3:
                 await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(wait(), 10))
+    run(asyncio.wait_for(wait(), 10))

@@ -9,7 +9,7 @@ import pytest
 
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.weights.limits import num_operations
+from vit_demo.weights.costs import num_operations
 
 from .choosing import middle_of, open_section
 

@@ -71,7 +71,7 @@ def test_dropped_patches_change_the_prediction_and_every_map(opened: Page):
     np.testing.assert_allclose(map_when(opened, "rollout"), left.rollout(), atol=1e-3)
     choose_method(opened, "Relevance")
     np.testing.assert_allclose(map_when(opened, f"for {label}"), left.relevance(), atol=1e-6)
-    opened.get_by_role("button", name="Undo all").click()
+    opened.locator(".undo").click()
     opened.wait_for_function(f"{STAGE}.current().dropped.length === 0")
     assert shown_result(opened).dropped == whole.dropped
 
@@ -167,7 +167,7 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(phone: Page, address
     choose_method(phone, "Relevance")
     phone.get_by_role("button", name="Test these colours").tap()
     phone.get_by_role("button", name="All heads").tap()
-    phone.get_by_role("button", name="Remove patches").tap()
+    phone.locator("[data-mode=rub]").tap()
     phone.locator(".findings svg").nth(2).wait_for()
     assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
     names = (

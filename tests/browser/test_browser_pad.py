@@ -39,8 +39,10 @@ def address(launch: Callable[..., str]) -> str:
 def open_pad(page: Page, address: str) -> None:
     received.clear()
     page.goto(address)
+    page.locator("#pad .example").nth(9).wait_for(state="attached")
+    if page.locator(".handle").is_visible():
+        page.locator(".handle button").first.click()
     page.locator("#pad .paper").click(trial=True)  # waits for the veil of a page still loading to be lifted
-    page.locator("#pad .example").nth(9).wait_for()
 
 
 def wait_for(page: Page, drawings: int) -> str:
@@ -87,13 +89,13 @@ def paper_ink(page: Page) -> float:
 
 def test_opens_with_the_example_and_sends_nothing(page: Page, address: str) -> None:
     open_pad(page, address)
-    expected = (np.asarray(example_picture(7)) < 127).mean()
+    expected = (np.asarray(example_picture(8)) < 127).mean()
     assert paper_ink(page) == pytest.approx(expected, rel=0.05)
     page.wait_for_timeout(300)
     assert received == []
 
 
-@pytest.mark.parametrize("link", ["", "#tab=digits&digit=7"], ids=["opened", "reloaded"])
+@pytest.mark.parametrize("link", ["", "#tab=digits&patch_size=7&digit=8"], ids=["opened", "reloaded"])
 def test_first_stroke_counts_and_replaces_the_opening_digit(page: Page, address: str, link: str) -> None:
     open_pad(page, address + link)
     draw(page, DOWN)

@@ -15,7 +15,7 @@ ANSWERS = {
     "What is a token?": ".terms: The list of numbers that stands for a patch inside the network",
     "What does a row of attention sum to?": (".terms: its shares, with what it keeps for itself, add up to 100 %."),
     "Is what is coloured what the network needs?": (
-        ".sentence: Colour is where the network looks last before it answers. "
+        ".sentence: Colour shows where the network looks just before it answers. "
         "Whether it needs a square, you find out by rubbing it out."
     ),
     "What does the patch size trade?": (

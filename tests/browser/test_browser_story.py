@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 INVITATIONS = {
     True: "Rub out squares. Can you make it say something else?",
-    False: "Point at a square: what does it look at? A click keeps it.",
+    False: "Choose a square: what does it look at?",
 }
 """What is offered below the picture, by whether a click rubs out."""
 

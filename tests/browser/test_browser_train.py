@@ -114,7 +114,7 @@ def test_a_run_is_cancelled_and_a_network_that_is_not_for_digits_is_not_trained(
     fields = change(opened)
     box = opened.locator(".train")
     fields.get_by_label("Time").select_option("60")
-    assert box.locator(".note").inner_text() == "It takes 60 seconds."
+    assert box.locator(".note").inner_text() == "It takes about 60 seconds."
     box.get_by_role("button", name="Train it").click()
     opened.wait_for_function("document.querySelector('[data-train=loss]').innerText > '0'")
     box.get_by_role("button", name="Cancel").click()
@@ -153,7 +153,9 @@ def test_a_network_that_is_too_large_is_named_before_one_clicks(opened: Page) ->
         assert box.get_by_role("button", name="Train it").is_enabled() == is_allowed
         note = box.locator(".note").inner_text()
         most = "1,000,000 parameters, 25,000,000 operations, 200 tokens and 16 blocks"
-        assert note == ("It takes 30 seconds." if is_allowed else f"Too large to be trained here: at most {most}.")
+        assert note == (
+            "It takes about 30 seconds." if is_allowed else f"Too large to be trained here: at most {most}."
+        )
 
 
 def test_a_digit_that_it_gets_wrong_is_looked_into_beside_the_network_before_training(opened: Page) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import os
@@ -33,6 +32,7 @@ from vit_demo.web.page import build_page
 from vit_demo.web.requests.payload import data_url
 from vit_demo.weights.checkpoints import BUNDLED, load_model
 
+from ..asynchronous import run
 from ..replies import handle, unpack
 from ..servers import ROOT, free_port, start, wait_for
 
@@ -220,7 +220,7 @@ def test_a_server_whose_workers_hang_is_not_healthy(page, monkeypatch):
 def test_a_server_that_stops_is_not_said_to_hang(monkeypatch):
     monkeypatch.setattr(get_engine(), "jobs", jobs := JobRunner())
     jobs.close()
-    reply = asyncio.run(server.healthz(None))
+    reply = run(server.healthz(None))
     assert (reply.status_code, json.loads(reply.body)) == (503, {"status": SHUTTING_DOWN})
 
 

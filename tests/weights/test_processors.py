@@ -75,9 +75,9 @@ REFUSED = {
     "'EvilImageProcessor' prepares": ("vit", {"image_processor_type": "EvilImageProcessor"}),
     "'os.system' prepares": ("vit", {"image_processor_type": "os.system"}),
     "do_pad in its preprocessor_config.json must be false": ("vit", {"do_pad": True, "pad_size": 256}),
-    "224 x 298, not a square": ("vit", {"size": {"shortest_edge": 224}}),
-    "168 x 224, not a square": ("vit", {"size": {"max_height": 224, "max_width": 224}}),
-    "224 x 256, not a square": ("vit", {"size": {"height": 256, "width": 224}}),
+    "298 x 224, not a square": ("vit", {"size": {"shortest_edge": 224}}),
+    "224 x 168, not a square": ("vit", {"size": {"max_height": 224, "max_width": 224}}),
+    "256 x 224, not a square": ("vit", {"size": {"height": 256, "width": 224}}),
     "a way of its own": ("vit", {"size": {"height": 256, "width": 240}, "do_center_crop": True, "crop_size": 224}),
     "levels from ours": ("dinov3_vit", {"resample": 3}),  # of numbers that are not rounded
     "not resized": ("vit", {"do_resize": False}),

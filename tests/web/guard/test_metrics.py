@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import logging
@@ -18,6 +17,7 @@ from vit_demo.web.guard.metrics import Measured
 from vit_demo.web.guard.quota import Pace
 from vit_demo.web.requests.payload import data_url
 
+from ... import asynchronous
 from ...asynchronous import until
 from ..http_requests import ask, request
 
@@ -86,7 +86,7 @@ def run(app, **scope) -> list[dict]:
         return {"type": "http.disconnect"}
 
     about = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": ("198.51.100.7", 5), **scope}
-    asyncio.run(app(about, receive, send))
+    asynchronous.run(app(about, receive, send))
     return sent
 
 

@@ -94,7 +94,7 @@ function wordsOf({ predictions, dropped }, whole, count, found, isLooking) {
   if (needed && !needed.patches && !count) {
     return translate("Whatever is rubbed out, it says {name} down to its last square.", { name: before.label });
   }
-  if (count <= 0 && isLooking) return english("Point at a square: what does it look at? A click keeps it.");
+  if (count <= 0 && isLooking) return english("Choose a square: what does it look at?");
   if (count <= 0) return english("Rub out squares. Can you make it say something else?");
   const values = { count, name: first.label, before: before.label };
   const shows = (kind) => String(droppedBy(whole, kind, found[kind])) === String(dropped);

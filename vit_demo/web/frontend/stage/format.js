@@ -133,10 +133,7 @@ export function attentionSentence(result, { block, head, direction, query }) {
         "What attends to the *{token}* in {where}: the deeper a square’s colour, the more of its own attention.",
         values,
       )
-    : translate(
-        "What the *{token}* attends to in {where}. With those of tokens that are no square, all shares add up to 100\u00a0%.",
-        values,
-      );
+    : translate("What the *{token}* attends to in {where}. All tokens’ shares add up to 100\u00a0%.", values);
 }
 
 /** What its value at a patch means. */
