@@ -147,7 +147,7 @@ export function pythonOf(saved) {
   return `import vit_demo  # after pip install .
 
 image = "${nameOfInput(saved)}"  # Download, "Input picture"
-ex = vit_demo.explore(image, preset="${preset}", patch_size=${size}${fit}${labels})
+ex = vit_demo.explore(image, model="${preset}", patch_size=${size}${fit}${labels})
 ${without}values = ex.heatmap(${options.join(", ")})${counted}
 ex.overlay(values, method="${name}").save("${name}.png")
 `;
