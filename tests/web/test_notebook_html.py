@@ -43,7 +43,7 @@ def test_views_that_need_the_server_are_left_out():
 def test_every_block_of_the_default_digit_fits(drawing):
     result = vit_demo.explore(drawing, "digits-small", patch_size=4)
     html = result._repr_html_()
-    assert len(html.encode()) <= MAX_BYTES == 330_000
+    assert len(html.encode()) <= MAX_BYTES == 320_000
     content = unpacked(document(result))
     assert list(content["value"]["trace"]) == ["5", "4", "3", "2", "1", "0"]
     assert document(result) == document(result), "the same each time, for notebooks under version control"

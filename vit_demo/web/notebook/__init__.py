@@ -24,7 +24,7 @@ START = "stage/main.js"
 
 _OFFLINE = re.compile(r"^export const offline = true;$", re.MULTILINE)
 
-MAX_BYTES = 330_000
+MAX_BYTES = 320_000
 """Largest size of the HTML. If not all traces fit, those of the last blocks are included."""
 
 MAX_PARAMETERS = 10_000_000
@@ -121,7 +121,7 @@ def _page(content: dict[str, Any], above: str) -> str:
     page = _read("page.html")
     for name, text in {
         "STYLE": colours() + _read("notebook.css"),
-        "STAGE": read("stage/stage.html"),
+        "STAGE": re.sub(r"\n\s+", "\n", read("stage/stage.html")),  # a notebook keeps every byte of it
         "SCRIPT": _read("start.js"),
         "BUNDLE": base64.b64encode(packed).decode("ascii"),
         "ABOVE": above,  # last, because it may hold any of these names
