@@ -139,7 +139,14 @@ export function create(card, { request, methods, curves }) {
     for (const button of buttons) button.disabled = true;
   }
 
-  return { draw, show };
+  /** Leads to all that can be saved. */
+  function take() {
+    menu.open = true;
+    card.scrollIntoView({ block: "end" });
+    menu.firstElementChild.focus({ preventScroll: true });
+  }
+
+  return { draw, show, take };
 }
 
 /**
