@@ -145,7 +145,6 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   const dock = () => show(room.matches && readSetting(DOCKED) !== "false");
   room.addEventListener("change", dock);
   dock();
-
   settings.addEventListener("click", () => open(drawer.hidden));
   find(".rank").addEventListener("click", () => open(true));
   find(".drawer .close").addEventListener("click", leave);
