@@ -169,7 +169,7 @@ def test_a_large_desktop_shows_tokens_and_operations_of_each_patch_size(browser:
 @pytest.mark.parametrize("name", ["large desktop", "desktop", "phone"])
 def test_all_that_can_be_taken_away_opens_beside_the_picture(browser: Browser, address: str, name: str) -> None:
     page = open_page(browser, address, name)
-    link, card = page.locator(".ways .take"), page.locator(".download")
+    link, card = page.locator(".ways .take"), page.locator(".chapter.download")
     link.scroll_into_view_if_needed()
     before = page.evaluate("scrollY")
     link.click()
@@ -216,8 +216,7 @@ def test_heads_say_their_largest_share_and_are_scrolled_into_sight(browser: Brow
     cells.nth(23).wait_for()
     page.wait_for_function("scrollY > 0")
     assert cells.nth(23).evaluate(IN_SIGHT)
-    attention = shown_result(page).attention()
-    peak = float(attention[5][3].max())
+    peak = float(shown_result(page).attention_maps()[5, 3].max())
     assert cells.nth(23).get_attribute("data-peak") == f"{100 * peak:.1f}\u00a0%"
     page.context.close()
 
