@@ -25,7 +25,6 @@ from torch.overrides import TorchFunctionMode
 
 from vit_demo.errors import warn
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad
-from vit_demo.model import ViT
 from vit_demo.model.resample import without_autocast
 from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
 
@@ -79,8 +78,7 @@ def token_gradients(
             logits, trace = forward_with_grad(model, images, attention_fn, **options)
         tokens = trace.tokens[: max(1, len(trace.tokens) - 1)][blocks]  # without those after the last block
         score = class_scores(logits, target, against).sum()
-        known = isinstance(model.module, ViT)  # of this package, with a rule for each of its parts
-        if rules is not None and not known and (missing := missing_rule(score, tokens, rules.without_rule)):
+        if rules is not None and not model.is_own and (missing := missing_rule(score, tokens, rules.without_rule)):
             warn(NO_RULE.format(missing))
         gradients = torch.autograd.grad(score, tokens)
     return [x.detach().float() for x in tokens], [gradient.float() for gradient in gradients], trace
