@@ -15,8 +15,8 @@ from vit_demo.words.tokenizer import MAX_PIECE, tokenizer_of
 from .word_models import END, MERGES, START, UNIGRAMS, clip_vocabulary
 
 TEXTS = [
-    "a lion", "", "  A  Lion\tcat\n", "it's the lion's", "12 lions, 3 cats!", "ÄÖ é 中文 🦁", "li-on (cat)", "lion" * 20,
-    "ﬁ ２", "a_b", "?!",
+    "a lion", "", "  A  Lion\tcat\n", "it's the lion's", "12 lions, 3 cats!", "ÄÖ é 中文 🦁", "li-on (cat)",
+    "lion" * 20, "ﬁ ２", "a_b", "?!",
 ]  # fmt: skip
 CLIP = {"model": {"vocab": clip_vocabulary(), "merges": [list(pair) for pair in MERGES]}}
 SCORES = {piece: -1.0 - 0.01 * number for number, piece in enumerate(UNIGRAMS)}
