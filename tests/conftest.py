@@ -24,7 +24,28 @@ from vit_demo.web.guard import uploads
 # Each process of pytest-xdist has its own range of ports: an MCP server cannot start again if another took its port.
 gradio.http_server.INITIAL_PORT_VALUE += 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 
+TESTS = Path(__file__).parent
+
 gc.disable()  # while the tests are imported, which leaves little garbage
+
+
+SLOW_FILES = (
+    "PLACEHOLDER",
+)
+"""Files that take more than about five seconds, longest first: so they run, lest a worker ends alone with one."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts slow files first, and marks what is in no slow file, and needs no browser, as quick."""
+    places = {name: place for place, name in enumerate(SLOW_FILES)}
+
+    def place(item: pytest.Item) -> int:
+        return places.get(item.path.relative_to(TESTS).as_posix(), len(places))
+
+    for item in items:
+        if place(item) == len(places) and "browser" not in item.path.parts:
+            item.add_marker("quick")
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:
