@@ -3,6 +3,7 @@
 import asyncio
 import ctypes
 import errno
+import faulthandler
 import gc
 import os
 import signal
@@ -66,7 +67,7 @@ FIRST_PORT, NUM_PORTS = 7860, 100
 
 ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS, KILL_SECONDS = 3.0, 7.0, 8.0, 9.0
 """When the server stops: until when it accepts requests, since a proxy may send some; until when work may go on; when
-the process ends in any case; and when the system ends it, if by then no thread of Python has had the time to."""
+the process ends in any case; and until when if no thread of Python has had time for that: it says where they are."""
 
 HEALTH_SECONDS = 3.0
 """Time in which a worker must answer."""
@@ -203,8 +204,7 @@ def _serve_until_stopped(page: gr.Blocks) -> NoReturn:
         signal.signal(number, lambda *_: stopped.set())
     while not stopped.wait(0.5):  # on some systems signals do not interrupt a wait without a timeout
         pass
-    if hasattr(signal, "setitimer"):  # not on Windows
-        signal.setitimer(signal.ITIMER_REAL, KILL_SECONDS)
+    faulthandler.dump_traceback_later(KILL_SECONDS, exit=True)  # in a thread without the interpreter's lock
     latest = threading.Timer(END_SECONDS, _end)
     latest.daemon = True
     latest.start()
