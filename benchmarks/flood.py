@@ -45,7 +45,6 @@ REST_SECONDS = 12
 """Time after which the server should be as before: streams that nobody opened end after ten."""
 
 REQUEST, JOIN = "/gradio_api/vit_demo/request", "/gradio_api/queue/join"
-
 Send = Callable[[httpx.AsyncClient, int], Awaitable[httpx.Response]]
 Act = Callable[[], Awaitable[Any]]
 
