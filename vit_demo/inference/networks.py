@@ -38,9 +38,10 @@ class Networks(ByteCache[TracedViT]):
     @staticmethod
     def load(preset: Preset, patch_size: int, device: torch.device) -> TracedViT:
         """A network that is not here yet, on a device."""
-        if preset.source != "bundled":
+        if preset.source in ("hub", "folder"):
             release_memory()  # of evicted networks
-        return load_model(preset, patch_size).to(device).keep_sizes()
+        network = load_model(preset, patch_size).to(device)
+        return network if preset.source == "trained" else network.keep_sizes()  # those are kept by weights.trained
 
 
 _networks = Networks()

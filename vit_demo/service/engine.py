@@ -35,7 +35,6 @@ from vit_demo.service.limits import POOLS, PREPARED_BYTES, job_bytes, result_byt
 from vit_demo.service.source import Source, pool_of
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS, Preset, costs, find_preset
-from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.repository import DownloadProgress, fetch_files, is_on_machine
 from vit_demo.words.classifier import with_words
 
@@ -181,7 +180,7 @@ class Engine:
     def model(self, preset: Preset, patch_size: int) -> TracedViT:
         """The network for a patch size, on this engine's device, loaded once, unless ``weights.trained`` keeps it."""
         if preset.source == "trained":
-            return load_model(preset, patch_size).to(self.device)
+            return Networks.load(preset, patch_size, self.device)
         nbytes = 4 * preset.num_parameters_at(patch_size)
         load = partial(Networks.load, preset, patch_size, self.device)
         return self.cached(self._models, self._model_key(preset, patch_size), load, pool_of(preset), nbytes)
@@ -232,7 +231,7 @@ class Engine:
         def attempt(device: torch.device) -> T:
             model = self._models.peek(self._model_key(preset, patch_size))
             if model is None or (device != self.device and not forked):
-                model = load_model(preset, patch_size).to(device)
+                model = Networks.load(preset, patch_size, device)
             elif forked:
                 model = model.to(device)  # no other thread uses it there
             model = with_words(model, preset.labels, preset.template)
