@@ -13,7 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from vit_demo import images, inference, metrics
-from vit_demo.defaults import Direction
+from vit_demo.defaults import NUM_CLASSES, Direction
 from vit_demo.errors import InputError
 from vit_demo.inference import figures, heatmaps, patch_features, saved, sequence, smallest_sets, words
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
@@ -129,7 +129,7 @@ class Exploration:
         """
         return bool(self.preset.is_confident(self.probabilities)) and not images.is_plain(self.pixels)
 
-    def top(self, count: int = 5) -> list[tuple[str, float]]:
+    def top(self, count: int = NUM_CLASSES) -> list[tuple[str, float]]:
         """The most probable labels with their ``probabilities``, highest first; empty for a model without classes.
 
         Raises:

@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from vit_demo import inference
+from vit_demo.defaults import NUM_CLASSES
 from vit_demo.errors import InputError
 from vit_demo.images import Geometry
 from vit_demo.inference.forward import forward_with_trace
@@ -40,7 +41,7 @@ OTHER_NETWORK = "This network gives other numbers for this result's input: pass 
 NO_NETWORK = "This result was loaded without its network: pass that to load_result as model=."
 
 
-def to_dict(ex: Exploration, count: int = 5) -> dict[str, Any]:
+def to_dict(ex: Exploration, count: int = NUM_CLASSES) -> dict[str, Any]:
     """The result as JSON values, without maps and tensors.
 
     Args:
