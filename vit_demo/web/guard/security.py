@@ -100,18 +100,16 @@ class _Part:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request on; ``RequestRefused`` if it may not be sent, or not now."""
-        await (self.handle if scope["type"] == "http" else self.app)(scope, receive, send)
+        await (self._handle if scope["type"] == "http" else self.app)(scope, receive, send)
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles an HTTP request."""
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         raise NotImplementedError
 
 
 class ResponseHeaders(_Part):
     """Restricts in every response what a browser may do."""
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Adds headers to the response."""
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -124,8 +122,7 @@ class ResponseHeaders(_Part):
 class Refusals(_Part):
     """Responds to what the parts below refuse."""
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Turns ``RequestRefused`` into a response with its sentence."""
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await self.app(scope, receive, send)
         except bodies.RequestRefused as refusal:
@@ -140,8 +137,7 @@ class Refusals(_Part):
 class Addresses(_Part):
     """Checks where a request goes, and notes from whom it comes."""
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Checks path, headers and framing."""
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _path(scope)
         check_address(scope, path)
         clean_headers(scope, path)
@@ -158,8 +154,7 @@ class Shares(_Part):
         super().__init__(app)
         self._requests, self._uploads = Counter[str](), Counter[str]()
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Counts a request until its response has ended."""
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         most = MAX_REQUESTS_OF_ONE if self._requests.total() < MAX_REQUESTS else MAX_REQUESTS_WHEN_FULL
         with ExitStack() as counted:
             counted.enter_context(_counted(self._requests, scope[VISITOR], most))
@@ -190,8 +185,7 @@ class Turns(_Part):
         self._changes = Pace(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
         self._files = Pace(FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS)
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Waits for as long as the address has sent too much."""
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if address := scope[VISITOR]:
             await asyncio.sleep((self._changes if is_change(scope) else self._files).wait(address))
         await self.app(scope, receive, send)
@@ -204,8 +198,7 @@ class Uploads(_Part):
         super().__init__(app)
         self._quota = Pace(UPLOAD_QUOTA_BYTES / 3600, UPLOAD_QUOTA_BYTES, 0.001, UPLOAD_LIMIT)
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes an upload on as it arrives."""
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _path(scope)
         if path not in UPLOAD_ROUTES:
             await self.app(scope, receive, send)
@@ -232,8 +225,7 @@ class Events(_Part):
         self._bytes = Pace(BODY_BYTES_PER_SECOND, BODY_BYTES_AT_ONCE)
         self._arrivals = bodies.Arrivals()
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on with its body in one piece."""
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _path(scope)
         if path in UPLOAD_ROUTES or not is_change(scope):
             await self.app(scope, receive, send)
@@ -269,8 +261,7 @@ class ResultStreams(_Part):
         super().__init__(app)
         self._checks = checks
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Counts a stream of results while it is open."""
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if name := stream_name(scope, _path(scope)):
             self._checks.check_stream(name)
         with streams.listening(name) if name else nullcontext():
