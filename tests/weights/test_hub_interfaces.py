@@ -53,13 +53,6 @@ def test_the_command_line_shows_the_download(cats, photo, tmp_path, capfd):
     assert (tmp_path / "out" / "photo-libra_fullgrad.png").is_file()
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate"])
-@pytest.mark.parametrize("name", ["vit-ti16", "someone/cats"])
-def test_only_bundled_presets_are_trained_and_evaluated(command, name, tmp_path, capsys):
-    assert main([command, name, "--data", str(tmp_path)]) == 2
-    assert "Only bundled presets" in capsys.readouterr().err
-
-
 def test_the_endpoints_take_a_repository(cats, photo, upload):
     found = run(api.predict(upload(Image.open(photo)), cats, 8))
     assert found["grid"] == [8, 8] and found["label"] in ("cat (0)", "dog", "cat (2)")
