@@ -14,6 +14,7 @@ from torch import Tensor
 
 from vit_demo import images
 from vit_demo.checks import whole_number
+from vit_demo.defaults import NUM_CLASSES
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
 from vit_demo.inference.inputs import Fit, ModelInput, Source
 from vit_demo.scores import to_scores
@@ -122,7 +123,7 @@ class Result:
         """
         return bool(self.preset.is_confident(self.probabilities)) and not images.is_plain(self.pixels)
 
-    def top(self, count: int = 5) -> list[tuple[str, float]]:
+    def top(self, count: int = NUM_CLASSES) -> list[tuple[str, float]]:
         """The most probable labels with their ``probabilities``, highest first; empty for a model without classes.
 
         Raises:

@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from vit_demo import inference
+from vit_demo.defaults import NUM_CLASSES
 from vit_demo.errors import InputError
 from vit_demo.inference.result import Result
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 FORMAT = "vit_demo result 1"
 
 
-def to_dict(ex: Result, count: int = 5) -> dict[str, Any]:
+def to_dict(ex: Result, count: int = NUM_CLASSES) -> dict[str, Any]:
     """The result as JSON values, without maps and tensors.
 
     Args:

@@ -21,6 +21,7 @@ import gradio as gr
 import uvicorn
 from fastapi import FastAPI
 from gradio.http_server import Server
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
@@ -151,10 +152,8 @@ def asgi_app() -> FastAPI:
         *head.routes(),
     ]
     own += [*documents.routes(page), Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
-    app = FastAPI(routes=own, lifespan=lambda _: _cleaned(page), openapi_url=None)
-    app.add_middleware(Compression)
-    app.add_middleware(guard, page=page)
-    app.add_middleware(Measured)
+    middleware = [Middleware(Measured), *guard(page), Middleware(Compression)]
+    app = FastAPI(routes=own, lifespan=lambda _: _cleaned(page), openapi_url=None, middleware=middleware)
     app.state.page = page
     gr.mount_gradio_app(
         app,

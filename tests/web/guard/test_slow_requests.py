@@ -9,7 +9,6 @@ from collections import Counter
 from contextlib import ExitStack
 from itertools import count
 
-import gradio as gr
 import h11
 import pytest
 
@@ -18,7 +17,7 @@ from vit_demo.web.guard.bodies import Arrivals, RequestRefused
 
 from ...asynchronous import run as run_apart
 from ...asynchronous import until
-from ..http_requests import connect, number_of, request
+from ..http_requests import connect, guarded, number_of, request
 
 JOIN = "POST /gradio_api/queue/join HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 
@@ -160,7 +159,7 @@ def test_files_have_a_pace_that_other_addresses_do_not_share(page, monkeypatch):
         async def app(scope, receive, send):
             await send({"type": "http.response.start", "status": 200, "headers": []})
 
-        guard, statuses = security.guard(app, gr.Blocks()), []
+        guard, statuses = guarded(app), []
 
         async def send(message):
             statuses.append(message.get("status"))
@@ -239,7 +238,7 @@ def test_the_bytes_of_bodies_have_a_pace_that_other_addresses_do_not_share(monke
         async def send(message):
             statuses.append(message.get("status"))
 
-        guard = security.guard(app, gr.Blocks())
+        guard = guarded(app)
         for address in (b"203.0.113.1",) * 6 + (b"203.0.113.2",):
             headers = [(b"host", b"x"), (b"x-forwarded-for", address), (b"content-length", b"%d" % len(body))]
             headers.append((b"content-type", b"application/json"))
