@@ -74,18 +74,7 @@ class OwnViT(TracedViT):
         """As there, of the same weights."""
         return self if patch_size == self.patch_size else OwnViT(self.module, patch_size)
 
-    def keep_sizes(self) -> TracedViT:
-        """As there."""
-        self.module.patch_embed.kernels.keep()
-        self.module.pos_embeds.keep()
-        return self
-
     @property
     def dtype(self) -> torch.dtype:
         """Of its weights."""
         return self.module.patch_embed.proj.weight.dtype
-
-    @property
-    def derived(self) -> list[Tensor]:
-        """Kernels and positions that are kept for other sizes."""
-        return [*self.module.patch_embed.kernels.tensors, *self.module.pos_embeds.tensors]
