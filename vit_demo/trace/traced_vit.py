@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
 from vit_demo.model.config import ViTConfig
+from vit_demo.model.pooling import pooled_slices
 from vit_demo.model.resample import Resampled, num_bytes
 from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
@@ -126,8 +127,10 @@ class TracedViT(nn.Module):
             Logits ``[N, K]``.
         """
         prefix = self.config.num_prefix_tokens
-        parts = x[prefix:, None].split(READ_AT_ONCE)  # the head reads each patch as if all tokens were this one
-        return torch.cat([self.forward_head(part.expand(-1, prefix + 1, -1)) for part in parts])
+        alone = x[prefix:, None].expand(-1, prefix + 1, -1)  # as if all tokens were this one
+        if len(pooled_slices(self.config.pool, prefix)) == 2:
+            alone = torch.cat([x[:1].expand(len(alone), 1, -1), alone[:, 1:]], 1)
+        return torch.cat([self.forward_head(part) for part in alone.split(READ_AT_ONCE)])
 
     def _logits(self, images: Tensor, options: dict[str, Any]) -> Tensor:
         """The logits in what the network returns, or those behind its probabilities."""
