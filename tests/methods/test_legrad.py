@@ -73,14 +73,6 @@ def test_networks_of_timm(fields, monkeypatch) -> None:
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-3)
 
 
-def test_dropped_patches_are_zero_and_the_likeliest_class_is_the_default(network: Network) -> None:
-    model, images, kept = network(), torch.randn(1, 3, 16, 16), torch.tensor([[0, 5, 9, 15]])
-    likeliest = model(images, kept_patches=kept).argmax(1)
-    found = legrad(model, images, kept_patches=kept)
-    torch.testing.assert_close(found, legrad(model, images, likeliest, kept_patches=kept))
-    assert found.flatten().nonzero()[:, 0].tolist() == kept[0].tolist()
-
-
 def test_a_network_whose_blocks_are_not_modules_gets_a_sentence(monkeypatch) -> None:
     network = adapt(timm_vit()(), 32)
     monkeypatch.setattr("vit_demo.trace.trace.Trace.num_blocks", 99)
