@@ -18,7 +18,7 @@ from torch import Tensor
 
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.service.engine import _engines
-from vit_demo.trace import Trace, TracedViT
+from vit_demo.trace import OwnViT, Trace, TracedViT
 from vit_demo.web.guard import uploads
 
 # Each process of pytest-xdist has its own range of ports: an MCP server cannot start again if another took its port.
@@ -80,7 +80,7 @@ def trace_of() -> Callable[..., Trace]:
 
     def run(batch: int = 2, size: tuple[int, int] = (16, 16), dtype: torch.dtype = torch.float32, **fields):
         shape = {"image_size": 16, "patch_size": 4, "num_classes": 5, "embed_dim": 24, "depth": 3, "num_heads": 3}
-        model, trace = TracedViT.of(ViT(ViTConfig(**{**shape, **fields})).eval()), Trace()
+        model, trace = OwnViT(ViT(ViTConfig(**{**shape, **fields})).eval()), Trace()
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(torch.randn_like(parameter), alpha=0.3)
@@ -100,7 +100,7 @@ def network() -> Callable[..., TracedViT]:
         model = ViT(ViTConfig(**{**shape, **fields})).eval().requires_grad_(False)
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.3)
-        return TracedViT.of(model)
+        return OwnViT(model)
 
     return make
 

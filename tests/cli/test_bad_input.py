@@ -8,9 +8,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-import numpy as np
 import pytest
-import torchvision.datasets
 
 import vit_demo
 from vit_demo.cli import main
@@ -50,49 +48,6 @@ def test_a_port_in_the_environment_is_a_number(port, monkeypatch, capsys):
     assert main(["serve"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and f"GRADIO_SERVER_PORT is '{port}': set it to a number" in error
-
-
-def test_data_that_are_not_there_leave_nothing_behind(tmp_path, monkeypatch, capsys):
-    def download(folder: Path, **options: object) -> None:
-        (folder / "MNIST" / "raw").mkdir(parents=True)
-        raise RuntimeError("Error downloading train-images:\nTried https://one.example\nTried https://two.example")
-
-    monkeypatch.setattr(torchvision.datasets, "MNIST", download)
-    for folder in (tmp_path / "nothing", tmp_path):
-        assert main(["evaluate", "digits-tiny", "--data", str(folder)]) == 2
-        error = capsys.readouterr().err
-        assert error.count("\n") == 1 and "--data" in error and str(folder) in error
-        assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("content", "words"), [(b"", "damaged"), (b"PK\x03\x04", "damaged"), (None, "holds other arrays than expected")]
-)
-def test_data_that_are_damaged_or_of_another_kind_get_a_sentence(content, words, tmp_path, capsys):
-    if content is None:
-        np.savez(tmp_path / "mnist.npz", x_train=np.zeros(3))
-    else:
-        (tmp_path / "mnist.npz").write_bytes(content)
-    assert main(["evaluate", "digits-tiny", "--data", str(tmp_path)]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1 and words in error
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["train", "digits-tiny", "--out", "FILE"], "cannot be made"),
-        (["evaluate", "digits-tiny", "--plot", "FILE"], "cannot be made"),
-        (["train", "digits-tiny", "--seed", "-1"], "The seed must be from 0"),
-        (["train", "digits-tiny", "--seed", "9" * 20], "The seed must be from 0"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_before_the_work(arguments, words, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("FILE").touch()
-    assert main([*arguments, "--data", str(tmp_path)]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1 and words in error
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from vit_demo.cli import main
+from vit_demo.errors import BusyError
 from vit_demo.service.engine import _engines, get_engine
 from vit_demo.service.jobs import SHUTTING_DOWN, JobRunner
 from vit_demo.service.limits import POOLS
@@ -33,7 +34,7 @@ from vit_demo.web.page import build_page
 from vit_demo.web.requests.payload import data_url
 from vit_demo.weights.checkpoints import BUNDLED, load_model
 
-from ..asynchronous import run
+from ..asynchronous import run, until
 from ..replies import handle, unpack
 from ..servers import ROOT, free_port, start, wait_for
 
@@ -163,6 +164,24 @@ def test_a_server_that_is_stopped_finishes_requests_ends_training_and_deletes_up
     assert not list(tmp_path.glob("vit_demo-*")), "uploads are deleted when the process ends"
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")
+def test_a_server_that_is_stopped_ends_although_no_thread_of_python_can_run(stop):
+    program = """
+import ctypes
+from vit_demo.service.jobs import JobRunner
+from vit_demo.web import server
+
+server.KILL_SECONDS = 1.0
+JobRunner.close = lambda *_: ctypes.PyDLL(None).sleep(3600)  # which keeps the interpreter's lock
+server.launch()
+"""
+    process = start(port := free_port(), "-c", program)
+    stop.append(process)
+    wait_for(port, process)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 1 and "in launch" in process.stdout.read(), "it says where its threads are"
+
+
 def status(port: int, path: str) -> int:
     """The status of a response, whatever it is."""
     try:
@@ -206,6 +225,31 @@ def test_a_server_whose_workers_hang_is_not_healthy(page, monkeypatch):
     assert all(job.result() for job in jobs)
     monkeypatch.undo()
     assert status(page.server_port, "/healthz") == 200
+
+
+def test_a_server_is_not_healthy_while_one_worker_of_any_kind_is_stuck(page, monkeypatch):
+    go_on = threading.Event()
+    job = get_engine().jobs.submit(None, go_on.wait, "slow")
+    until(lambda: job._started_at < float("inf"))
+    assert status(page.server_port, "/healthz") == 200
+    monkeypatch.setattr("vit_demo.service.job.STUCK_SECONDS", 0.0)
+    assert status(page.server_port, "/healthz") == 503
+    go_on.set()
+    assert job.result()
+    until(lambda: status(page.server_port, "/healthz") == 200)
+
+
+def test_a_server_with_a_full_queue_is_healthy(page):
+    go_on, runner = threading.Event(), get_engine().jobs
+    pool = POOLS["digits"]
+    held = [runner.submit(None, go_on.wait, "digits") for _ in range(pool.workers)]
+    until(lambda: runner.queues["digits"].count() == 0)
+    held += [runner.submit(None, lambda: True, "digits") for _ in range(pool.waiting)]
+    with pytest.raises(BusyError):
+        runner.submit(None, lambda: True, "digits")
+    threading.Timer(0.5, go_on.set).start()
+    assert status(page.server_port, "/healthz") == 200
+    assert all(job.result() for job in held)
 
 
 def test_a_server_that_stops_is_not_said_to_hang(monkeypatch):
