@@ -3,8 +3,6 @@
 ``docs/api.md`` and ``docs/reference.md`` have tests of their own, which run theirs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import io

@@ -1,7 +1,5 @@
 """The installed package works without the repository: weights, documentation and files of the page are in the wheel."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """``explore`` of a network in memory: whose picture, class and model it is, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

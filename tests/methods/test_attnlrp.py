@@ -1,7 +1,5 @@
 """AttnLRP, written as another backward, against its rules applied layer by layer to relevance itself."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

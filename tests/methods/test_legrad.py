@@ -1,7 +1,5 @@
 """LeGrad against the paper's formula: whole matrices, and one autograd call for each block."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 

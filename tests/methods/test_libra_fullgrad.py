@@ -1,7 +1,5 @@
 """Libra FullGrad+ against the network with attention, deviations and gates frozen, where a share is a difference."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

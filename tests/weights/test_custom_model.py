@@ -1,7 +1,5 @@
 """Custom models, from the Hub or a folder: preprocessing, labels, logits, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from typing import Any

@@ -1,7 +1,5 @@
 """Preprocessing against each library's own transform: in memory, within wrappers, and from a folder."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

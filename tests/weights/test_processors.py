@@ -3,8 +3,6 @@
 Whatever a file says, the photo is prepared as the library does, or the model is refused: never another way.
 """
 
-from __future__ import annotations
-
 import json
 import re
 

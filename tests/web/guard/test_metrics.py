@@ -1,7 +1,5 @@
 """What an operator sees: metrics for who has the token, a line and an id for each request, and when to try again."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

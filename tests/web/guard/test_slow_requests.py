@@ -1,7 +1,5 @@
 """Bodies that arrive slowly or in tiny pieces, and connections that are only held, keep nobody else waiting."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
