@@ -35,13 +35,13 @@ SLOW_FILES = """
     browser/test_browser_explanations browser/test_browser_libraries browser/test_browser_languages
     browser/test_browser_screens browser/test_browser_link_sections browser/test_browser_lesson
     browser/test_browser_hub recipes/test_training test_javascript test_notebook test_reference
-""".split()
+"""
 """Files that take more than about five seconds, longest first: so they run, lest a worker ends alone with one."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts slow files first, and marks what is in no slow file, and needs no browser, as quick."""
-    places = {name: place for place, name in enumerate(SLOW_FILES)}
+    places = {name: place for place, name in enumerate(SLOW_FILES.split())}
 
     def place(item: pytest.Item) -> int:
         return places.get(item.path.relative_to(TESTS).with_suffix("").as_posix(), len(places))
