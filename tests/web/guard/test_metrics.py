@@ -166,6 +166,13 @@ def test_an_application_that_fails_counts_as_500(lines):
     assert lines(1)[0]["status"] == 500
 
 
+def test_a_request_without_a_response_counts_as_499(lines):
+    async def silent(scope, receive, send):
+        assert (await receive())["type"] == "http.disconnect"
+
+    assert run(Measured(silent)) == [] and lines(1)[0]["status"] == 499
+
+
 def test_the_log_is_json_only_if_that_is_set(monkeypatch):
     root = logging.getLogger()
     kept = root.handlers[:]
