@@ -54,6 +54,11 @@ def test_many_images_are_read_when_their_turn_comes(pixels):
     assert next(found, None) is None
 
 
+def test_a_network_in_memory_has_one_patch_size(pixels):
+    preset = vit_demo.explore(pixels, own()).preset
+    assert preset.patch_sizes == (8,) and not preset.flexible and preset.is_resampled(16)
+
+
 def test_weights_that_change_give_another_result(pixels):
     module = own()
     before = vit_demo.explore(pixels, module)
