@@ -258,6 +258,16 @@ def test_errors_reach_every_waiter(runner):
     assert runner.run("bad", lambda: "mended", "quick") == "mended"
 
 
+def test_an_error_that_only_polling_has_seen_is_no_warning(runner, caplog):
+    async def visit():
+        while not await runner.submit("bad", lambda: 1 / 0, "quick").poll_async(5):
+            pass
+        gc.collect()
+
+    run(visit())
+    assert [one for one in caplog.records if one.name == "asyncio"] == []
+
+
 def test_awaiting_occupies_no_thread_and_leaving_cancels_nobody_else(runner):
     job, go_on = held(runner, "same", "slow")
 
