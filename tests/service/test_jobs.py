@@ -311,6 +311,18 @@ def test_closing_ends_what_takes_too_long_with_a_sentence():
     visitor.join()
 
 
+def test_closing_leaves_nobody_waiting_and_ends_the_threads_that_are_idle():
+    runner = JobRunner({"closing quick": WorkerPool(1, 4), "closing slow": WorkerPool(2, 4)}, nbytes=1)
+    _, go_on = held(runner, "running", "closing quick")
+    queued = runner.submit("queued", lambda: "too", "closing quick")
+    assert not runner.close()
+    until(lambda: not any("closing slow" in thread.name for thread in threading.enumerate()))
+    go_on.set()
+    assert queued.poll(WAIT)
+    with pytest.raises(BusyError, match="shutting down"):
+        queued.result()
+
+
 def test_closing_ends_training_at_once_and_still_accepts_other_work_for_a_while():
     runner = JobRunner({"quick": WorkerPool(1, 4), "training": WorkerPool(1, 4)}, nbytes=1)
     quick, go_on = held(runner, "running", "quick")
