@@ -236,7 +236,10 @@ def patch_size(preset: Preset, value: Any) -> int:
     return preset.check_patch_size(integer(value, "patch size", 0, 10_000))
 
 
+PresetName = Annotated[str, BeforeValidator(preset_name)]
 MethodName = Annotated[str, BeforeValidator(method_name)]
+FitName = Annotated[Fit, BeforeValidator(fit)]
+Words = Annotated[tuple[str, ...], BeforeValidator(words)]
 Label = Annotated[int | None, whole_number("label")]
 Against = Annotated[int | None, whole_number("against")]
 Query = Annotated[int | None, whole_number("query")]
@@ -258,11 +261,11 @@ class ResultRequest:
     """
 
     source: SkipValidation[Source]
-    preset: Annotated[str, BeforeValidator(preset_name)]
+    preset: PresetName
     patch_size: Annotated[int, whole_number("patch size", 1, 10_000)]
-    fit: Annotated[Fit, BeforeValidator(fit)]
+    fit: FitName
     dropped: Patches = ()
-    words: Annotated[tuple[str, ...], BeforeValidator(words)] = ()
+    words: Words = ()
 
     @classmethod
     def parse(cls, sent: Any) -> ResultRequest:
