@@ -1,7 +1,5 @@
 """Requests to a running page as any program could send them, without Gradio's client."""
 
-from __future__ import annotations
-
 import gzip
 import http.client
 import io

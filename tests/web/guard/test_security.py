@@ -1,7 +1,5 @@
 """Attacks on the server over HTTP, one for each promise of ``SECURITY.md``."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Iterator
