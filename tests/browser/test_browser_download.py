@@ -112,7 +112,8 @@ def test_the_pictures_have_a_caption(relevance: Page) -> None:
     assert bar[0].sum() > bar[-1].sum() + 100, "the colour bar is dark where the map is strong"
     report = saved(relevance, "HTML report").decode()
     assert "<linearGradient" in report and peak in report
-    assert "<script" not in report and "digits-tiny" in report and report.count("data:image/png") == 3, "the picture, alone and under the map"
+    assert "<script" not in report and "digits-tiny" in report
+    assert report.count("data:image/png") == 3, "the picture, alone and under its map"
 
 
 def test_a_picture_that_changes_meanwhile_changes_no_file(relevance: Page) -> None:
