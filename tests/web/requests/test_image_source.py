@@ -1,15 +1,12 @@
-"""Pictures of API calls, words, and texts that are none."""
+"""Pictures of API calls, and words."""
 
 import base64
 import io
 
 import numpy as np
-import pytest
 from PIL import Image
 
-from vit_demo.errors import InputError
-from vit_demo.web.api import parameters
-from vit_demo.web.requests.parse import ResultRequest, checked, image_source
+from vit_demo.web.requests.parse import ResultRequest, image_source
 
 
 def test_the_lines_of_a_data_url_may_be_wrapped():
@@ -26,8 +23,3 @@ def test_words_come_as_a_list_or_as_a_text():
     listed, written = (ResultRequest.parse({**about, "words": sent}) for sent in (["a cat", "a dog"], "a cat, a dog"))
     assert listed.words == written.words == ("a cat", "a dog") and listed.dropped == (1, 3)
     assert listed.key == written.key != ResultRequest.parse(about).key
-
-
-def test_half_of_a_surrogate_pair_gets_a_sentence():
-    with pytest.raises(InputError, match="no valid text"):
-        checked(parameters.Label, "\ud800")

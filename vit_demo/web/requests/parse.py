@@ -67,8 +67,7 @@ def checked(kind: Any, sent: Any, context: Any = None) -> Any:
     try:
         return _adapter(kind).validate_python(sent, context=context)
     except ValidationError as error:
-        reason = error.errors(include_url=False, include_input=False)[0].get("ctx", {}).get("error")
-        raise reason or InputError("One of the values is no valid text or number: check them.") from None
+        raise error.errors(include_url=False, include_input=False)[0]["ctx"]["error"] from None
 
 
 @cache
