@@ -27,7 +27,7 @@ from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import read_record
 
 from .weights.hub_server import served
-from .weights.word_models import word_files
+from .words.word_models import word_files
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {"docs/api.md": "tests/web/api/test_api_documentation.py", "docs/reference.md": "tests/test_reference.py"}

@@ -9,7 +9,7 @@ from vit_demo.inference import networks
 from vit_demo.inference.networks import Named, Networks
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.service.engine import Engine
-from vit_demo.trace import TracedViT
+from vit_demo.trace import OwnViT
 from vit_demo.weights import PRESETS
 
 CPU = torch.device("cpu")
@@ -23,7 +23,7 @@ def loads(monkeypatch) -> list[str]:
 
     def load(preset, patch_size):
         names.append(preset.repo)
-        return TracedViT.of(ViT(SMALL).eval())
+        return OwnViT(ViT(SMALL).eval())
 
     monkeypatch.setattr(networks, "load_model", load)
     return names
@@ -34,7 +34,7 @@ def test_a_network_is_loaded_once_and_again_after_others_needed_its_bytes(user, 
     one, engine = Networks(), Engine("cpu")
     monkeypatch.setattr(networks, "_networks", one)
     store = engine._models if user == "engine" else one
-    store.max_bytes = int(2.5 * (TracedViT.of(ViT(SMALL)).num_bytes + 1000))
+    store.max_bytes = int(2.5 * (OwnViT(ViT(SMALL)).num_bytes + 1000))
 
     def use(name):
         preset = replace(PRESETS["digits-tiny"], source="hub", repo=name)

@@ -105,7 +105,7 @@ def test_a_model_without_a_classifier_head(headless, photo, upload, monkeypatch)
 
 
 def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
-    monkeypatch.setattr("vit_demo.web.requests.poll.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("vit_demo.web.requests.waiting.POLL_SECONDS", 0.02)
     go_on = threading.Event()
 
     def slowly(preset, progress):
