@@ -68,7 +68,7 @@ def _hub_preset(
 
 def _word_preset(name: str, title: str, repo: str, config: ViTConfig, note: str, **others: Any) -> Preset:
     """A network of transformers with a text tower, at the patch size that it was trained at."""
-    words = {"labels": DEFAULT_WORDS, "takes_words": True, "library": "transformers", "flexible": False}
+    words: dict[str, Any] = {"labels": DEFAULT_WORDS, "takes_words": True, "library": "transformers", "flexible": False}
     usual = words | CLIP | {"crop_mode": "floor", "crop_fraction": 1.0}
     config = replace(config, num_classes=len(DEFAULT_WORDS))
     return _hub_preset(name, title, repo, config, note, patch_sizes=(config.patch_size,), **usual | others)
