@@ -30,6 +30,8 @@ from tqdm import tqdm
 from benchmarks.attention import peak
 from benchmarks.board import Record, document, plot, table
 from benchmarks.board_methods import maps
+from recipes.datasets import load_split
+from recipes.predictions import normalise
 from vit_demo import load
 from vit_demo.images import preprocess, read_image
 from vit_demo.methods.subsets import subset_logits
@@ -37,8 +39,6 @@ from vit_demo.metrics import blur, faithfulness
 from vit_demo.model import ViT
 from vit_demo.model.config import VIT_TINY
 from vit_demo.trace import OwnViT, TracedViT
-from vit_demo.training.datasets import load_split
-from vit_demo.training.predictions import normalise
 from vit_demo.weights import find_preset
 
 PRETRAINED = "vit-ti16"

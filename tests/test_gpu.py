@@ -1,7 +1,5 @@
 """On a real accelerator, where the machine has one: its numbers are the CPU's, whatever is asked for, and by whom."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +21,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from .weights.model_folder import write_files
-from .weights.word_models import word_files
+from .words.word_models import word_files
 
 DEVICE = best_device()
 FEW = {"local_surrogate": {"budget": 40}, "integrated_gradients": {"steps": 8}}

@@ -1,21 +1,22 @@
 """What tests do on the page, as a visitor does it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Any
 
+from vit_demo.inference.exploration import Exploration
 from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_digits import DIGITS, smooth
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights import PRESETS
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Frame, Locator, Page
+try:
+    from playwright.sync_api import Browser, BrowserContext, Frame, FrameLocator, Locator, Page, Route
+except ModuleNotFoundError:  # the tests are skipped
+    Browser = BrowserContext = Frame = FrameLocator = Locator = Page = Route = Any  # type: ignore[misc]
 
-    from vit_demo.inference.exploration import Exploration
+__all__ = ["Browser", "BrowserContext", "Frame", "FrameLocator", "Locator", "Page", "Route"]
 
 READY = '.stage[data-ready="true"]'
 STAGE = "document.querySelector('.stage').__stage"
@@ -71,7 +72,7 @@ def middle_of(canvas: Locator, row: int, column: int, rows: int = 7, columns: in
 def shown_result(page: Page, *, with_all: bool = False) -> Exploration:
     """The result on the stage, computed by the package; with all its patches on request."""
     request = ResultRequest.parse(page.evaluate(f"{STAGE}.current().source"))
-    preset = PRESETS[request.name]
+    preset = PRESETS[request.preset]
     whole = get_engine().explore_source(request.source, preset, request.patch_size, request.fit)
     dropped = [] if with_all else [divmod(patch, whole.grid[1]) for patch in request.dropped]
     return whole.drop_patches(dropped) if dropped else whole

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tests.trace.networks import timm_vit
-from tests.weights.word_models import word_model
+from tests.words.word_models import word_model
 from vit_demo.methods import naclip
 from vit_demo.trace import OwnViT, TracedViT, adapt
 from vit_demo.words.classifier import WordClassifier

@@ -63,6 +63,12 @@ class JobRunner:
         self._lock = threading.Lock()
         self._started = False
 
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a job goes on that should have ended."""
+        with self._lock:
+            return any(job.is_stuck for job in self._active.values())
+
     def submit(self, key: Hashable, work: Callable[[], T], pool: str, nbytes: int = 0) -> Job[T]:
         """Starts a job, or joins the one with the same key that is queued or running.
 
@@ -150,10 +156,10 @@ class JobRunner:
                 for job in self._active.values():
                     if job.pool == "training" or until > seconds:
                         job.cancel(BusyError(SHUTTING_DOWN))
+            for pool in pools & self.queues.keys():  # so that idle threads end; see ``limits.POOLS``
+                self.queues[pool].close()
             while self._active and time.monotonic() < started + until:
                 time.sleep(0.02)
-        for queue in self.queues.values():
-            queue.close()
         return not self._active
 
     def _start_workers(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import ctypes
 import errno
+import faulthandler
 import gc
 import os
 import signal
@@ -20,6 +21,7 @@ import gradio as gr
 import uvicorn
 from fastapi import FastAPI
 from gradio.http_server import Server
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
@@ -29,6 +31,7 @@ from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import BusyError, InputError
 from vit_demo.resources import raise_descriptor_limit, trim_memory
 from vit_demo.service.engine import get_engine
+from vit_demo.service.job import owner
 from vit_demo.service.jobs import SHUTTING_DOWN
 from vit_demo.version import __version__
 from vit_demo.web.api import documents, mcp
@@ -63,9 +66,10 @@ M_MMAP_THRESHOLD, MMAP_BYTES = -3, 4 << 20
 FIRST_PORT, NUM_PORTS = 7860, 100
 """Gradio's ports; by default the server uses the first free one."""
 
-ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS = 3.0, 7.0, 8.0
-"""When the server stops: until when it accepts requests, since a proxy may send some; until when work may go on; until
-when the process ends in any case, unless a busy machine gives no time to the threads of low priority to end."""
+ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS, KILL_SECONDS = 3.0, 6.0, 7.0, 8.0
+"""When the server stops: until when it accepts requests, since a proxy may send some; until when work may go on; when
+the process ends in any case; and when if no thread of Python has had time for that: it says where they are. The system
+then takes some time to free the memory, on a busy machine seconds, and Docker waits for ten in all."""
 
 HEALTH_SECONDS = 3.0
 """Time in which a worker must answer."""
@@ -120,7 +124,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     if wait:
         if sys.stdout.isatty():
             webbrowser.open(page.local_url)
-        _serve_until_stopped(page)
+        _serve_until_stopped()
     return page
 
 
@@ -149,10 +153,8 @@ def asgi_app() -> FastAPI:
         *head.routes(),
     ]
     own += [*documents.routes(page), Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
-    app = FastAPI(routes=own, lifespan=lambda _: _cleaned(page), openapi_url=None)
-    app.add_middleware(Compression)
-    app.add_middleware(guard, page=page)
-    app.add_middleware(Measured)
+    middleware = [Middleware(Measured), *guard(page), Middleware(Compression)]
+    app = FastAPI(routes=own, lifespan=lambda _: _cleaned(page), openapi_url=None, middleware=middleware)
     app.state.page = page
     gr.mount_gradio_app(
         app,
@@ -192,7 +194,7 @@ async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
         uploads.clear()
 
 
-def _serve_until_stopped(page: gr.Blocks) -> NoReturn:
+def _serve_until_stopped() -> NoReturn:
     # These objects live as long as the server. Otherwise each full garbage collection would traverse them, and every
     # visitor would wait for a quarter of a second.
     gc.freeze()
@@ -202,13 +204,13 @@ def _serve_until_stopped(page: gr.Blocks) -> NoReturn:
         signal.signal(number, lambda *_: stopped.set())
     while not stopped.wait(0.5):  # on some systems signals do not interrupt a wait without a timeout
         pass
+    faulthandler.dump_traceback_later(KILL_SECONDS, exit=True)  # in a thread without the interpreter's lock
     latest = threading.Timer(END_SECONDS, _end)
     latest.daemon = True
     latest.start()
     get_engine().jobs.close(SHUTDOWN_SECONDS, ACCEPTING_SECONDS)
     stopped.clear()
     stopped.wait(0.3)  # time to send the last responses; a second signal ends it at once
-    page.close()
     _end()
 
 
@@ -241,11 +243,14 @@ def _listen(host: str | None, port: int | None) -> socket.socket:
 
 
 async def healthz(_: Request) -> JSONResponse:
-    """Status, device, loaded presets and version of the server; 503 if its workers do not answer."""
+    """Status, device, loaded presets and version of the server; 503 if a worker is stuck or none answers in time."""
     engine = get_engine()
+    owner.set("health")  # whose turn comes however many visitors wait
     try:
         async with asyncio.timeout(HEALTH_SECONDS):
             await engine.jobs.run_async("health", lambda: None, "digits")
+        if engine.jobs.is_stuck:
+            raise TimeoutError
     except (TimeoutError, BusyError) as error:
         return JSONResponse({"status": str(error) or "The workers do not answer: restart the server."}, 503)
     return JSONResponse(

@@ -1,5 +1,6 @@
 """What the menu says of each model, against the networks, their training records and the documents."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from vit_demo import Trace
-from vit_demo.model import ViTConfig
+from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
 from vit_demo.sentences import Sentence
 from vit_demo.web.catalog import menu
@@ -89,6 +90,8 @@ def test_the_published_figures_are_those_of_the_documentation(name):
     table = text[text.index("| patch | 8 ") :].split("\n\n")[0].splitlines()
     cells = {cell[0]: cell[1:] for cell in (line.strip("| ").split(" | ") for line in table)}
     assert PUBLISHED_TOP1[name] == dict(zip(map(int, cells["patch"]), map(float, cells[f"`{name}`"]), strict=True))
+    note = re.sub("[\u2068\u2069]", "", PRESETS[name].note)
+    assert f"ImageNet top-1 {PUBLISHED_TOP1[name][PRESETS[name].config.patch_size]}\u00a0%" in note
 
 
 def test_every_notebook_and_preset_of_this_packages_network_is_a_starting_point() -> None:
@@ -100,6 +103,9 @@ def test_every_notebook_and_preset_of_this_packages_network_is_a_starting_point(
     notebooks = (VIT_TINY, MNIST_FROM_SCRATCH, EINOPS_VIT, ANNOTATED_VIT)
     (first, _), *others = networks.values()
     assert (first.image_size, first.in_channels, first.num_classes) == (28, 1, 10), "which Build can train"
+    assert (first.patch_size, first.depth, first.num_heads, first.embed_dim, first.mlp_ratio) == (7, 4, 4, 64, 2)
+    model = ViT(first)
+    assert sum(parameter.numel() for parameter in model.parameters()) < start["limits"]["parameters"]
     assert [config for config, _ in others][:4] == list(notebooks)
     own = {name: preset for name, preset in PRESETS.items() if not preset.library}
     assert list(networks)[5:] == list(own) and "dinov3-s16" not in own

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from html import escape
-from pathlib import Path
 from typing import Any
 
+from vit_demo.defaults import NUM_CLASSES
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, Method
 from vit_demo.web.catalog.method_docs import method_html
 from vit_demo.web.frontend.assets import bundle, read, sources, stage_styles, view_names
-from vit_demo.web.frontend.constants import COLOURS, constants, method_entries
+from vit_demo.web.frontend.constants import constants, method_entries
+from vit_demo.web.notebook.static import HERE, colours
 from vit_demo.web.requests.payload import block_payload, encode, payload
 
-HERE = Path(__file__).parent
 START = "stage/main.js"
 
 _OFFLINE = re.compile(r"^export const offline = true;$", re.MULTILINE)
@@ -29,9 +29,6 @@ MAX_BYTES = 320_000
 
 MAX_PARAMETERS = 10_000_000
 """Maps that need a pass each are computed only for smaller networks, so that no notebook waits long."""
-
-NUM_CLASSES = 5
-"""Number of classes whose maps are computed in advance."""
 
 IN_BROWSER = ("attention", "rollout")
 """The methods that the stage computes from the trace."""
@@ -91,7 +88,7 @@ def _replies(result: Exploration) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         fields: list[dict[str, int]] = [{}]
         if method.class_specific:
-            fields = [{"label": result.labels.index(label)} for label, _ in result.top(NUM_CLASSES)]
+            fields = [{"label": result.labels.index(label)} for label, _ in result.top()]
         elif method.offers("block"):
             fields = [{"block": block} for block in range(result.trace.num_blocks)]
         for chosen in fields:
@@ -108,12 +105,6 @@ def _replies(result: Exploration) -> Iterator[tuple[str, dict[str, Any]]]:
 def _key(**fields: Any) -> str:
     """The key of a request; ``keyOf`` in start.js computes the same."""
     return json.dumps(sorted(fields.items()), separators=(",", ":"))
-
-
-def colours() -> str:
-    """The colours of the page as CSS variables."""
-    pairs = (f"--{name.replace('_', '-')}: light-dark({light}, {dark});" for name, (light, dark) in COLOURS.items())
-    return f":root {{ {' '.join(pairs)} }}\n"
 
 
 def _page(content: dict[str, Any], above: str) -> str:
