@@ -42,19 +42,7 @@ SLOW_FILES = """
     images/test_paper
 """
 """Files that take long, the longest first: so they run, lest a process ends alone with one."""
-QUICK = {
-    "features",
-    "images",
-    "inference",
-    "methods",
-    "metrics",
-    "model",
-    "render",
-    "service",
-    "trace",
-    "weights",
-    "words",
-}
+QUICK = "features images inference methods metrics model render service trace weights words"
 """Folders whose other files need neither a server nor a browser."""
 
 
@@ -66,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return places.get(item.path.relative_to(TESTS).with_suffix("").as_posix(), len(places))
 
     for item in items:
-        if place(item) == len(places) and item.path.relative_to(TESTS).parts[0] in QUICK:
+        if place(item) == len(places) and item.path.relative_to(TESTS).parts[0] in QUICK.split():
             item.add_marker("quick")
     items.sort(key=place)
 
