@@ -32,7 +32,8 @@ export function attentionEnd(whole, head) {
 /** Keeps the ends of the scales of one picture. */
 export function createScales() {
   let picture = "";
-  const ends = new Map(); // from what is measured to the largest value that was shown
+  // From what is measured to the largest value that was shown: of the whole picture, and since patches were rubbed out.
+  const [ends, rubbed] = [new Map(), new Map()];
 
   /**
    * How a map is coloured: the style of its method, with the `end` of the shared scale. `whole` is the result before patches
@@ -43,13 +44,14 @@ export function createScales() {
     if (!map || choices.scale === "own") return style;
     const next = pictureOf(whole);
     if (next !== picture) ends.clear();
+    if (next !== picture || result === whole) rubbed.clear();
     picture = next;
     const isAttention = method.uses.includes("patch");
     const key = `${method.label} ${isAttention && view.head >= 0}`;
     // A map under the pointer may go beyond the scale, which must not change with every move.
     const found = isAttention ? attentionEnd(whole, view.head) : scaleEnd(map, style);
-    const end = Math.max(ends.get(key) ?? 0, found, style.floor);
-    ends.set(key, end);
+    const end = Math.max(ends.get(key) ?? 0, rubbed.get(key) ?? 0, found, style.floor);
+    (result === whole ? ends : rubbed).set(key, end);
     return { ...style, end };
   }
 
