@@ -115,14 +115,14 @@ def load(model: "str | os.PathLike[str]", *, patch_size: int | None = None, devi
     import torch
 
     from vit_demo.checks import find_device, path_or_name
-    from vit_demo.model import ViT
+    from vit_demo.trace import OwnViT
     from vit_demo.weights import find_preset
     from vit_demo.weights.checkpoints import load_model
 
     place = find_device(device)
     with torch.inference_mode(False):  # as in load_checkpoint
         network = load_model(find_preset(path_or_name(model)), patch_size).to(place)
-    return network.module if isinstance(network.module, ViT) else network
+    return network.module if isinstance(network, OwnViT) else network
 
 
 # Here, because this file is above all layers: a result must not import the package that shows it.
