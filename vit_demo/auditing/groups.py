@@ -28,7 +28,7 @@ LEAST_GAP = 3.0
 LEAST_ODDS = 3.0
 """How many times the odds of the evidence at a place must be those of the other pictures."""
 CHANCE_OF_PART, CHANCE_OF_ALL = 0.5, 2.0
-"""And how many times those of its area: of a part of a prediction's pictures, and of all, whose others are elsewhere."""
+"""And those of its area: for a part of a prediction's pictures, and for all, which are compared with other predictions'."""
 BORDER, BESIDE = "border", "surroundings of the object"
 
 
@@ -200,7 +200,7 @@ def odds(share: float) -> float:
 
 
 def same_grid(maps: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
-    """The shares of the evidence in each patch, ``[N, rows, cols]``; maps of another grid than the first are resampled."""
+    """The shares of the evidence in each patch, ``[N, rows, cols]``; maps are resampled to the grid of the first."""
     grid = maps[0].shape
     found = [
         one if one.shape == grid else Image.fromarray(one.astype(np.float32)).resize(grid[::-1], Image.Resampling.BOX)
