@@ -17,17 +17,10 @@ MOST_POINTS = 3000
 
 
 def spectral_clusters(points: NDArray[np.floating], seed: int = 0) -> NDArray[np.int64]:
-    """The group of each point, from 0 on, the largest first.
+    """The group of each point ``[N, D]``, int64 ``[N]`` from 0; the seed makes it deterministic.
 
     Points are neighbours if one is among the ten nearest of the other; how near counts by the distance to the seventh
-    of each (Zelnik-Manor and Perona, 2004). SciPy's sparse eigensolver starts from a vector that the seed gives.
-
-    Args:
-        points: ``[N, D]``.
-        seed: Of all random numbers.
-
-    Returns:
-        int64 ``[N]``.
+    of each (Zelnik-Manor and Perona, 2004).
     """
     if len(points) > MOST_POINTS:
         few = evenly(points)
@@ -36,25 +29,20 @@ def spectral_clusters(points: NDArray[np.floating], seed: int = 0) -> NDArray[np
     if most < 2 or np.ptp(points, axis=0).max(initial=0) < 1e-9:
         return np.zeros(count, np.int64)
     near = min(NEIGHBOURS, count - 1)
-    distances, neighbours = cKDTree(points).query(points, near + 1)  # itself among them
+    distances, others = cKDTree(points).query(points, near + 1)  # itself among them
     scale = np.maximum(distances[:, min(7, near)], 1e-9)
     rows = np.repeat(np.arange(count), near + 1)
-    weights = np.exp(-(distances.ravel() ** 2) / (scale[rows] * scale[neighbours.ravel()]))
-    graph = csr_array((weights, (rows, neighbours.ravel())), shape=(count, count))
+    weights = np.exp(-(distances.ravel() ** 2) / (scale[rows] * scale[others.ravel()]))
+    graph = csr_array((weights, (rows, others.ravel())), shape=(count, count))
     graph = graph.maximum(graph.T)
-    degree = 1 / np.sqrt(graph.sum(1))
-    graph = graph.multiply(degree[:, None]).multiply(degree[None]).tocsr()
+    degrees = 1 / np.sqrt(graph.sum(1))
+    graph = graph.multiply(degrees[:, None]).multiply(degrees[None]).tocsr()
     start = np.random.default_rng(seed).standard_normal(count)
-    values, vectors = eigsh(graph, most + 1, v0=start, which="LA")
-    values, vectors = values[::-1], vectors[:, ::-1]  # the largest eigenvalue, 1, first
-    groups = 1 + int((values[:-1] - values[1:]).argmax())
-    if groups == 1:
-        return np.zeros(count, np.int64)
-    rows_of = vectors[:, :groups]
-    rows_of = rows_of / np.maximum(np.linalg.norm(rows_of, axis=1, keepdims=True), 1e-12)
-    found = kmeans(rows_of, choose_seeds(rows_of, groups, seed))
-    order = np.argsort(-np.bincount(found, minlength=groups), kind="stable")
-    return np.argsort(order)[found]
+    values, vectors = eigsh(graph, most + 1, v0=start, which="LA")  # the largest last
+    groups = 1 + int(np.diff(values)[::-1].argmax())
+    embedded = vectors[:, -groups:]
+    embedded = embedded / np.maximum(np.linalg.norm(embedded, axis=1, keepdims=True), 1e-12)
+    return kmeans(embedded, choose_seeds(embedded, groups, seed))
 
 
 def evenly(points: NDArray[np.floating]) -> NDArray[np.floating]:

@@ -28,7 +28,7 @@ LEAST_GAP = 3.0
 LEAST_ODDS = 3.0
 """How many times the odds of the evidence at a place must be those of the other pictures."""
 CHANCE_OF_PART, CHANCE_OF_ALL = 0.5, 2.0
-"""And those of its area: for a part of a prediction's pictures, and for all, which are compared with other predictions'."""
+"""And those of its area: for a part of a prediction's pictures; for all, compared with those of other predictions."""
 BORDER, BESIDE = "border", "surroundings of the object"
 
 
@@ -82,7 +82,7 @@ def groups_of(
     if any(row["on_object"] is not None for row in table):
         on, area = (np.array([row[name] for row in table], float) for name in ("on_object", "object_area"))
         places[BESIDE] = (1 - on, 1 - float(np.nanmean(area)))
-    found = list[Group]()
+    found, has_tokens = list[Group](), bool(len(tokens) and tokens[0].size)
     for label in sorted(set(predictions.tolist()) - {""}):
         own, others = np.flatnonzero(predictions == label), np.flatnonzero((predictions != label) & (predictions != ""))
         if len(own) < LEAST_PICTURES:
@@ -90,11 +90,11 @@ def groups_of(
         if (finding := _most_suspicious(places, own, others)) is not None:
             found.append(_group(table, shares, label, finding.inside, finding.outside, finding))
         views = {"lies": np.sqrt(shares[own].reshape(len(own), -1))}
-        if tokens[0].size:
-            views["shows"] = np.stack([tokens[index] for index in own]).astype(np.float64)
+        if has_tokens:
+            views["shows"] = np.stack([tokens[int(index)] for index in own]).astype(np.float64)
         for verb, points in views.items():
             clusters = spectral_clusters(points, seed)
-            for number in range(clusters.max() + 1 if clusters.any() else 0):
+            for number in np.unique(clusters) if clusters.any() else ():
                 found.append(_group(table, shares, label, own[clusters == number], own[clusters != number], verb))
     return sorted(found, key=lambda group: -group.suspicion)
 

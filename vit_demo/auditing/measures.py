@@ -1,12 +1,13 @@
-"""What a pass tells of each picture: logits, the map of the predicted class, and what that map amounts to."""
+"""What one pass tells of each picture: logits, the map of the predicted class, and what that map amounts to."""
 
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vit_demo.inference.maps import maps
@@ -15,28 +16,25 @@ from vit_demo.metrics import faithfulness
 from vit_demo.trace import TracedViT
 from vit_demo.trace.running import in_this_thread
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 TOKEN_NUMBERS = 64
-"""Numbers to which the token of a picture's evidence is projected, at random: similarities stay nearly the same."""
+"""Numbers to which the token of a picture's evidence is projected, at random, which nearly keeps similarities."""
 
 
 def one_pass(
     model: TracedViT, x: Tensor, method: str, against: int | None, *, patch_size: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Prediction, map and token of each picture, from a single forward and backward where the method needs no more.
+    """Predictions and their maps from one forward and backward pass, where the method takes no more.
 
     Args:
         model: The network.
         x: Its inputs ``[B, C, height, width]``.
-        method: Name of the method of the maps, which are those of the predicted classes.
-        against: Index of the class that these are compared with; None for none.
+        method: Name of the maps' method.
+        against: Index of the class that predictions are compared with; None for none.
         patch_size: In pixels.
 
     Returns:
-        Logits ``[B, K]``, maps ``[B, rows, cols]``, and the mean token of the patches that hold the first half of the
-        evidence, of length 1, ``[B, at most 64]``; empty where the tokens of a network cannot be seen.
+        Logits ``[B, K]``; maps ``[B, rows, cols]``; the mean token of the patches with the first half of the evidence,
+        of length 1, ``[B, at most 64]``, or ``[B, 0]`` where tokens cannot be seen.
     """
     found, logits, tokens = find_method(method), list[Tensor](), list[Tensor]()
 
@@ -45,36 +43,34 @@ def one_pass(
         return outputs.amax(1) if against is None else outputs.amax(1) - outputs[:, against]
 
     def keep(_: nn.Module, args: Any, output: Any) -> None:
-        x = model.structure.unpack(output).detach()
-        tokens.append(model.final_norm(x[:, model.config.num_prefix_tokens :]).detach().float())
+        last = model.structure.unpack(output).detach()
+        tokens.append(model.final_norm(last[:, model.config.num_prefix_tokens :]).detach().float())
 
-    hooks = [model.blocks[-1].register_forward_hook(in_this_thread(keep))] if model.shows_tokens else []
+    hook = model.blocks[-1].register_forward_hook(in_this_thread(keep)) if model.shows_tokens else None
     try:
         if found.cost == "backward" and found.class_specific:
             values = maps(model, (), x, method, score, None, {})
         else:
             with torch.no_grad():
                 score(model(x, patch_size=patch_size))
-            hooks.pop().remove() if hooks else None
-            targets = logits[0].argmax(1) if found.class_specific else None
-            values = maps(model, range(logits[0].shape[1]), x, method, targets, against, {})
     finally:
-        for hook in hooks:
+        if hook is not None:
             hook.remove()
+    if found.cost != "backward" or not found.class_specific:
+        targets = logits[0].argmax(1) if found.class_specific else None
+        values = maps(model, [""] * logits[0].shape[1], x, method, targets, against, {})
     evidence = _token(values, torch.cat(tokens)) if tokens else x.new_empty(len(x), 0)
     return torch.cat(logits)[:, : model.config.num_classes].float(), values, evidence
 
 
 def _token(values: Tensor, tokens: Tensor) -> Tensor:
-    """The mean token ``[B, D]`` of the patches with the first half of the evidence, weighted by it, of length 1."""
-    shares = values.flatten(1).clamp_min(0)  # [B, N]
-    largest, order = shares.sort(dim=1, descending=True)
-    before = largest.cumsum(1) - largest
-    kept = torch.where(before < largest.sum(1, keepdim=True) / 2, largest, 0)
+    """The mean of tokens ``[B, N, D]``, weighted by the evidence, until half of that is reached."""
+    largest, order = values.flatten(1).clamp_min(0).sort(dim=1, descending=True)
+    kept = torch.where(largest.cumsum(1) - largest < largest.sum(1, keepdim=True) / 2, largest, 0)
     mean = (kept[:, None] @ tokens.gather(1, order[:, :, None].expand_as(tokens)))[:, 0]  # [B, D]
     if mean.shape[1] > TOKEN_NUMBERS:
-        generator = torch.Generator().manual_seed(0)
-        mean = mean @ torch.randn(mean.shape[1], TOKEN_NUMBERS, generator=generator).to(mean)
+        random = torch.randn(mean.shape[1], TOKEN_NUMBERS, generator=torch.Generator().manual_seed(0))
+        mean = mean @ random.to(mean)
     return torch.nn.functional.normalize(mean, dim=1)
 
 
@@ -84,7 +80,7 @@ def shares_of(values: NDArray[np.floating]) -> NDArray[np.float64]:
     return positive / np.maximum(positive.sum((-2, -1), keepdims=True), 1e-12)
 
 
-def border_of(grid: tuple[int, int]) -> NDArray[np.bool_]:
+def border_of(grid: tuple[int, ...]) -> NDArray[np.bool_]:
     """Which patches are the outermost, ``[rows, cols]``."""
     border = np.ones(grid, bool)
     border[1:-1, 1:-1] = False
@@ -93,10 +89,8 @@ def border_of(grid: tuple[int, int]) -> NDArray[np.bool_]:
 
 def measure(values: NDArray[np.floating], covered: NDArray[np.floating] | None) -> dict[str, Any]:
     """The figures of a map ``[rows, cols]`` and, if the object is known, of the share of each patch that it covers."""
-    shares = shares_of(values)
-    found: dict[str, Any] = dict.fromkeys(
-        ("on_object", "peak_on_object", "object_area", "on_border", "patches_with_half")
-    )
+    names = ("on_object", "peak_on_object", "object_area", "on_border", "patches_with_half")
+    shares, found = shares_of(values), dict[str, Any].fromkeys(names)
     if covered is not None:
         found["object_area"] = float(covered.mean())
     if shares.any():
@@ -108,17 +102,15 @@ def measure(values: NDArray[np.floating], covered: NDArray[np.floating] | None) 
     return found
 
 
-def tested(model: TracedViT, x: Tensor, target: int, values: Tensor, baseline: Tensor, *, patch_size: int) -> float:
+def tested(model: TracedViT, x: Tensor, target: int, values: Tensor, *, patch_size: int) -> float:
     """Insertion minus deletion of a map: the areas under both curves of the class's probability."""
-    found = faithfulness(model, x, target, values, baseline, seeds=0, patch_size=patch_size)
+    found = faithfulness(model, x, target, values, torch.zeros_like(x[:, :, :1, :1]), seeds=0, patch_size=patch_size)
     return found.insertion_area - found.deletion_area
 
 
 def checksum(model: TracedViT, **_: Any) -> int:
     """A number that tells a network's weights from others."""
     found = 0
-    for name, value in sorted(model.state_dict().items()):
-        found = zlib.crc32(
-            value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy(), zlib.crc32(name.encode(), found)
-        )
+    for value in model.state_dict().values():
+        found = zlib.crc32(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy(), found)
     return found

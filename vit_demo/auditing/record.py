@@ -1,4 +1,4 @@
-"""What an audit has done, kept on disk as it goes, so that a second run goes on where the first was ended."""
+"""What an audit has done, on disk as it goes, so that a second run goes on where the first was ended."""
 
 from __future__ import annotations
 
@@ -15,35 +15,28 @@ FILE = "audit.jsonl"
 
 
 class Record:
-    """Entries of pictures by their names; in the file of a folder, if there is one, after a line of settings.
+    """Entries by the names of pictures; a folder keeps them, a line each, after a line of what they depend on.
 
-    Args:
-        folder: Is made if need be; None for none.
-        settings: What the entries depend on, as JSON values.
-
-    Raises:
-        InputError: If the folder holds an audit by other settings, or cannot be used.
+    ``InputError`` if the folder holds an audit by other settings, or cannot be used.
     """
 
     def __init__(self, folder: Path | None, settings: dict[str, Any]) -> None:
         self._done, self._file = dict[str, dict[str, Any]](), None
         if folder is None:
             return
-        path = folder / FILE
+        path, head = folder / FILE, json.dumps(settings)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lines = path.read_text("utf-8").splitlines() if path.exists() else []
-            if lines and json.loads(lines[0]) != json.loads(json.dumps(settings)):
+            if lines and lines[0] != head:
                 raise InputError(f"{folder} holds an audit of another model or by other choices: name another folder.")
             for line in lines[1:]:
                 if line.endswith("}"):  # one may have been cut off
                     entry = json.loads(line)
                     self._done[entry["row"]["file"]] = entry
             self._file = path.open("a", encoding="utf-8")
-            self._file.write("\n" if lines else json.dumps(settings) + "\n")
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            if isinstance(error, InputError):
-                raise
+            self._file.write("\n" if lines else f"{head}\n")
+        except (OSError, UnicodeError, json.JSONDecodeError, KeyError) as error:
             raise InputError(f"{path} cannot be used ({error}): name another folder.") from error
 
     def find(self, name: str, stamp: Any) -> dict[str, Any] | None:
@@ -75,11 +68,11 @@ def stamp_of(image: Any) -> list[int] | None:
 
 
 def packed(values: Any) -> dict[str, Any]:
-    """An array as JSON values, each number in half precision."""
+    """An array as JSON values, in half precision."""
     half = np.asarray(values, np.float16)
     return {"shape": half.shape, "half": base64.b64encode(half.tobytes()).decode("ascii")}
 
 
-def unpacked(packed: dict[str, Any]) -> Any:
+def unpacked(values: dict[str, Any]) -> Any:
     """The opposite of ``packed``."""
-    return np.frombuffer(base64.b64decode(packed["half"]), np.float16).reshape(packed["shape"])
+    return np.frombuffer(base64.b64decode(values["half"]), np.float16).reshape(values["shape"])

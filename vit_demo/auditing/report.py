@@ -17,7 +17,7 @@ from vit_demo.scores import as_text
 from vit_demo.web.notebook.static import Figure, Section, figure, static_page, write_page
 
 if TYPE_CHECKING:
-    from vit_demo.auditing.audit import Audit
+    from vit_demo.auditing.run import Audit
 
 MOST_OF_CLASS = 200
 """Pictures on a page of a class, wrong ones first; the others are in the table."""

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> bool:
     """Audits, writes the report, and prints what stands out; returns whether a picture could not be used."""
     from vit_demo.auditing import audit
 
-    names = ("masks", "method", "against", "faithfulness", "batch_size", "limit", "seed", "out")
+    names: tuple[str, ...] = ("masks", "method", "against", "faithfulness", "batch_size", "limit", "seed", "out")
     names += ("patch_size", "device", "fit", "labels", "template")
     found = audit(options.model, options.pictures, **{name: getattr(options, name) for name in names})
     path = found.to_html(options.out)

@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import base64
 import csv
+import io
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from importlib import import_module
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
 from tqdm import tqdm
 
-from vit_demo.auditing.batches import class_index, entries_of, prepared
 from vit_demo.auditing.groups import Group, groups_of, unusual
-from vit_demo.auditing.measures import checksum
+from vit_demo.auditing.measures import checksum, measure, one_pass, tested
 from vit_demo.auditing.pictures import Item, Objects, items_of
-from vit_demo.auditing.record import Record, stamp_of, unpacked
+from vit_demo.auditing.record import Record, packed, stamp_of, unpacked
 from vit_demo.checks import whole_number
 from vit_demo.defaults import DEFAULT_METHOD
-from vit_demo.errors import InputError
+from vit_demo.errors import ImageError, InputError, LabelError
 from vit_demo.inference.explainer import Explainer
 from vit_demo.methods import find_method
+from vit_demo.scores import to_scores
+from vit_demo.training.labelled_folder import folder_classes
 from vit_demo.weights import Preset
+
+SIDE = 224
+"""Longest side, in pixels, of the copies of pictures that are no files."""
 
 
 @dataclass(eq=False)
@@ -33,22 +43,21 @@ class Audit:
     """What an audit found.
 
     Attributes:
-        explainer: Of the network.
-        preset: What is known of the network.
-        patch_size: In pixels.
+        explainer: Of the network, of which ``preset`` and ``patch_size`` say what is known.
         method: Name of the method of the maps.
-        table: A dict for each picture, such as for ``pandas.DataFrame``. ``file`` is its name; ``truth`` and
-            ``prediction`` are labels; ``margin`` is the probability less the second; ``on_object`` the share of the
-            evidence on the object, ``peak_on_object`` whether its largest value lies there (pointing game),
-            ``on_border`` the share in the outermost patches, ``patches_with_half`` how many patches hold half of it;
-            ``unusual`` is its rank among its prediction's pictures by how unlike its map is to theirs, from 1;
-            ``insertion_minus_deletion`` is in probability. None is what is not known.
-        maps: The map of each, float16 ``[rows, cols]``.
-        tokens: Of each, the mean token of the patches with half of the evidence, projected, float16 ``[D]``.
+        table: A dict for each picture, such as for ``pandas.DataFrame``, with None for what is not known: ``file``,
+            ``truth``, ``prediction``, ``probability``; ``margin``, by which that exceeds the second; ``right``;
+            ``on_object``, the share of the evidence on the object, ``peak_on_object``, whether the strongest patch is
+            there (pointing game), and ``object_area``, its share of the picture; ``on_border``, the share in the
+            outermost patches; ``patches_with_half``, how many hold half of it; ``unusual``, the rank of its map among
+            those of its prediction, from 1 for the one least like the others; ``insertion_minus_deletion`` if tested,
+            in probability.
+        maps: Of each, float16 ``[rows, cols]``.
+        tokens: Of each, the mean token of the patches with half of the evidence, projected, float16 ``[at most 64]``.
         tops: Of each, up to five pairs of label and probability, highest first.
-        groups: Pictures of one prediction whose evidence is alike, the most suspicious first.
         images: Of each, its path, or a small copy of what the network saw, as the bytes of a file.
-        problems: Pairs of a picture and a sentence: what could not be read, or its mask.
+        groups: Pictures of one prediction whose evidence is alike, the most suspicious first.
+        problems: Pairs of a picture and a sentence: it could not be read, or its mask not be used.
     """
 
     explainer: Explainer
@@ -85,9 +94,8 @@ class Audit:
 
     def to_html(self, folder: str | os.PathLike[str]) -> Path:
         """Writes the report, a folder that opens from a disk, and returns the path of its first page."""
-        from vit_demo.auditing.report import write_report  # which needs the page's parts
-
-        return write_report(self, Path(folder))
+        path: Path = import_module("vit_demo.auditing.report").write_report(self, Path(folder))
+        return path
 
 
 def audit(
@@ -164,7 +172,7 @@ def audit(
     bar = tqdm(total=total, initial=len(problems), unit=" pictures", disable=None, leave=False)
     with bar, Record(None if out is None else Path(out), settings) as record:
         while part := list(islice(items, size)):
-            entries = {item.name: record.find(item.name, stamp_of(item.image)) for item in part}
+            entries: dict[str, Any] = {item.name: record.find(item.name, stamp_of(item.image)) for item in part}
             ready = prepared(explainer, (item for item in part if entries[item.name] is None), problems)
             for _, group in groupby(list(ready), lambda one: one[1][0].pixels.shape):
                 for item, entry in entries_of(list(group), chosen.name, other, class_of, objects, faithfulness):
@@ -179,3 +187,71 @@ def audit(
         row["unusual"] = rank
     found.groups = groups_of(found.table, found.maps, found.tokens, seed)
     return found
+
+
+def prepared(
+    explainer: Explainer, items: Iterable[Item], problems: list[tuple[str, str]]
+) -> Iterator[tuple[Item, Any]]:
+    """Each picture with what a network needs of it; one that cannot be used is a problem, and left out."""
+    for item in items:
+        try:
+            yield item, explainer._prepare(item.image, item.name)
+        except InputError as error:
+            if not isinstance(error, ImageError) and not isinstance(item.image, Tensor):
+                raise
+            problems.append((item.name, str(error)))
+
+
+def entries_of(
+    group: list[tuple[Item, Any]],
+    method: str,
+    against: int | None,
+    class_of: Callable[[Any], int],
+    objects: Objects,
+    faithfulness: bool,
+) -> Iterator[tuple[Item, dict[str, Any]]]:
+    """What is kept of pictures whose inputs have one shape."""
+    _, preset, _, _, run = group[0][1]
+    pixels = torch.cat([prepared[0].pixels for _, prepared in group])
+    logits, maps, tokens = run(one_pass, pixels, method, against)
+    best = to_scores(logits, preset.scores).topk(min(5, logits.shape[1]))
+    for index, (item, (given, *_)) in enumerate(group):
+        predicted, (probability, *others) = int(best.indices[index, 0]), best.values[index].tolist()
+        truth, problem, covered = None if item.truth is None else class_of(item.truth), "", None
+        try:
+            covered = objects.covered(item, given.geometry, (maps.shape[1], maps.shape[2]))
+        except InputError as error:
+            problem = str(error)
+        row = {
+            "file": item.name,
+            "truth": None if truth is None else preset.labels[truth],
+            "prediction": preset.labels[predicted],
+            "probability": probability,
+            "margin": probability - others[0] if others else None,
+            "right": None if truth is None else truth == predicted,
+            **measure(maps[index].numpy(), covered),
+        }
+        if faithfulness:
+            one = pixels[index : index + 1]
+            row["insertion_minus_deletion"] = run(tested, one, predicted, maps[index], slow=True)
+        top = list(zip([preset.labels[k] for k in best.indices[index]], best.values[index].tolist(), strict=True))
+        entry = {"row": row, "top": top, "problem": problem, "map": packed(maps[index]), "token": packed(tokens[index])}
+        yield item, entry | {"stamp": stamp_of(item.image), "image": _copy(item, given.image)}
+
+
+def _copy(item: Item, shown: Image.Image) -> str:
+    """What the network saw of a picture that is no file, as a JPEG in base64; empty for a file."""
+    if isinstance(item.image, str | os.PathLike):
+        return ""
+    shown.thumbnail((SIDE, SIDE))
+    shown.save(buffer := io.BytesIO(), "JPEG", quality=85)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def class_index(labels: Sequence[str], truth: Any) -> int:
+    """The index of a class by its label, as a folder is named or by its number; ``LabelError`` if there is none."""
+    if isinstance(truth, str):
+        return folder_classes([truth], labels)[truth]
+    if (index := whole_number(truth, "A true class", 0)) >= len(labels):
+        raise LabelError(f"There is no class {index}: the model has {len(labels)}, counted from 0.")
+    return index
