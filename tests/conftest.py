@@ -29,9 +29,7 @@ TESTS = Path(__file__).parent
 gc.disable()  # while the tests are imported, which leaves little garbage
 
 
-SLOW_FILES = (
-    "PLACEHOLDER",
-)
+SLOW_FILES = ("PLACEHOLDER",)
 """Files that take more than about five seconds, longest first: so they run, lest a worker ends alone with one."""
 
 

@@ -7,7 +7,7 @@ pictures that it is compared with.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +25,10 @@ LEAST_GROUP = 8
 """Pictures of a suspicious group; also at least a tenth of its prediction's."""
 LEAST_GAP = 3.0
 """Standard deviations, the group's and the others' together, between the means of their shares at a place."""
-LEAST_ODDS = 3.0
-"""How many times the odds of the evidence at a place must be those of the other pictures."""
-CHANCE_OF_PART, CHANCE_OF_ALL = 0.5, 2.0
-"""And those of its area: for a part of a prediction's pictures; for all, compared with those of other predictions."""
+LEAST_RATIO = 2.0
+"""How many times the share of the evidence at a place must be that of the other pictures."""
+LEAST_OF_CHANCE = 0.5
+"""And how many times the share of its area."""
 BORDER, BESIDE = "border", "surroundings of the object"
 
 
@@ -105,15 +105,18 @@ def _most_suspicious(
     """Where some of a prediction's pictures, or all, have far more evidence than others; None if nowhere."""
     found = dict[str, _Finding]()
     for place, (values, area) in places.items():
-        of, rest = own[np.isfinite(values[own])], others[np.isfinite(values[others])]
+        of, rest = (part[np.isfinite(values[part])] for part in (own, others))
+        if not len(of):
+            continue
         high = split(values[of])
-        for chance, inside, outside in ((CHANCE_OF_PART, of[high], of[~high]), (CHANCE_OF_ALL, of, rest)):
-            if len(outside) < 3 or len(inside) < max(LEAST_GROUP, len(of) / 10):
+        for inside, outside in ((of[high], of[~high]), (of, rest)):
+            few = len(outside) < 3 or len(inside) < max(LEAST_GROUP, len(of) / 10)
+            if few or (outside is rest and place != BESIDE):  # a class may always be written at an edge
                 continue
             mean, other = float(values[inside].mean()), float(values[outside].mean())
             gap = (mean - other) / max(float(values[inside].std() + values[outside].std()), 1e-2)
-            if gap >= LEAST_GAP and odds(mean) >= max(LEAST_ODDS * odds(other), chance * odds(area)):
-                found.setdefault(place, _Finding(place, gap, odds(mean) / odds(area), inside, outside, (mean, other)))
+            if gap >= LEAST_GAP and mean >= max(LEAST_RATIO * other, LEAST_OF_CHANCE * area):
+                found.setdefault(place, _Finding(place, gap, mean / area, inside, outside, (mean, other)))
     if BORDER in found and sum(place.endswith("edge") for place in found) > 2:
         return found[BORDER]
     return max(found.values(), key=lambda one: one.lift, default=None)
@@ -129,7 +132,9 @@ def _group(
 ) -> Group:
     mean, other = shares[inside].mean(0), shares[outside].mean(0)
     far = float(np.abs(mean - other).sum() / 2)
-    accuracy, others = (_accuracy(table, indices) for indices in (inside, outside))
+    own = {*inside.tolist()}
+    rest = [index for index, row in enumerate(table) if row["truth"] == label and index not in own]
+    accuracy, others = _accuracy(table, inside), _accuracy(table, rest)
     total, is_all = len(inside) + len(outside), table[outside[0]]["prediction"] != label
     if isinstance(found, _Finding):
         count = f"all {len(inside)}" if is_all else f"{len(inside)} of {total}"
@@ -145,7 +150,7 @@ def _group(
         differs = 0.0 if accuracy is None or others is None else abs(accuracy - others)
         suspicion = (far + differs) * (1 - len(inside) / total)
     if accuracy is not None and others is not None:
-        why += f"; {accuracy:.0%} of them are right, {others:.0%} of the others"
+        why += f"; {accuracy:.0%} of them are right, and {others:.0%} of the other pictures of {label}"
     order = inside[np.argsort(np.abs(shares[inside] - mean).sum((1, 2)), kind="stable")]
     files = [table[index]["file"] for index in order]
     return Group(
@@ -160,7 +165,7 @@ def _group(
     )
 
 
-def _accuracy(table: Sequence[dict[str, Any]], indices: NDArray[np.int64]) -> float | None:
+def _accuracy(table: Sequence[dict[str, Any]], indices: Iterable[int]) -> float | None:
     known = [table[index]["right"] for index in indices if table[index]["right"] is not None]
     return float(np.mean(known)) if known else None
 
@@ -171,8 +176,8 @@ def places_of(grid: tuple[int, ...]) -> dict[str, NDArray[np.bool_]]:
     if min(grid) < 4:
         return {}
     places = {name: np.zeros((rows, cols), bool) for name in ("top edge", "bottom edge", "left edge", "right edge")}
-    places["top edge"][0] = places["bottom edge"][-1] = True
-    places["left edge"][:, 0] = places["right edge"][:, -1] = True
+    places["top edge"][0, 1:-1] = places["bottom edge"][-1, 1:-1] = True
+    places["left edge"][1:-1, 0] = places["right edge"][1:-1, -1] = True
     tall, wide = max(1, rows // 6), max(1, cols // 6)
     for vertical, row in (("top", 0), ("bottom", rows - tall)):
         for horizontal, col in (("left", 0), ("right", cols - wide)):
@@ -191,12 +196,6 @@ def split(values: NDArray[np.floating]) -> NDArray[np.bool_]:
         if (before == high).all():
             break
     return high
-
-
-def odds(share: float) -> float:
-    """Of a share, kept from 0 and 1 by a thousandth."""
-    share = min(max(share, 1e-3), 1 - 1e-3)
-    return share / (1 - share)
 
 
 def same_grid(maps: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:

@@ -25,11 +25,12 @@ NO_MASKS = "{0} holds no masks: give a folder of them, COCO's JSON, or a CSV of 
 
 
 class Item(NamedTuple):
-    """A picture of an audit: its name, what ``Explainer`` takes for it, and its true class, by whatever name."""
+    """A picture of an audit: its name, what ``Explainer`` takes for it, its true class by whatever name, its place."""
 
     name: str
     image: Any
     truth: Any = None
+    number: int = 0
 
 
 def items_of(pictures: Any, truth: Any, limit: int | None) -> tuple[Iterator[Item], int | None]:
@@ -50,10 +51,10 @@ def items_of(pictures: Any, truth: Any, limit: int | None) -> tuple[Iterator[Ite
 
 
 def _item(number: int, given: Any, truth: Any) -> Item:
-    item = given
+    item = given._replace(number=number) if isinstance(given, Item) else given
     if not isinstance(given, Item):
         image, of = given if isinstance(given, tuple | list) and len(given) == 2 else (given, None)
-        item = Item(os.fsdecode(image) if isinstance(image, str | os.PathLike) else str(number), image, of)
+        item = Item(os.fsdecode(image) if isinstance(image, str | os.PathLike) else str(number), image, of, number)
     if truth is not None:
         item = item._replace(truth=truth.get(item.name) if isinstance(truth, Mapping) else truth[number])
     return item._replace(truth=item.truth.item()) if hasattr(item.truth, "item") else item
@@ -83,8 +84,8 @@ class Objects:
                 found = {one.name: one.image for one in _of_folder(path)} if path.is_dir() else _boxes(path)
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
                 raise InputError(NO_MASKS, path) from error
-        pairs = found.items() if isinstance(found, Mapping) else enumerate(found)
-        self._found = {_stem(str(name)): mask for name, mask in pairs}
+        by_name = found if isinstance(found, Mapping) else {f"#{number}": mask for number, mask in enumerate(found)}
+        self._found = {_stem(str(name)): mask for name, mask in by_name.items()}
         known = [(name, stamp_of(mask) or mask) for name, mask in sorted(self._found.items())]
         self.checksum = zlib.crc32(repr(known).encode(errors="backslashreplace"))
 
@@ -93,7 +94,7 @@ class Objects:
 
         ``InputError`` if the mask has another size than the picture, or is none.
         """
-        names = (_stem(item.name), _stem(Path(item.name).name))
+        names = (_stem(item.name), _stem(Path(item.name).name), f"#{item.number}")
         given = next((self._found[name] for name in names if name in self._found), None)
         if given is None:
             return None
@@ -111,7 +112,7 @@ class Objects:
             sizes = (f"{width} x {height}" for width, height in (mask.size, geometry.source_size))
             raise InputError("The mask has {0} pixels and the picture {1}: make them equal.", *sizes)
         part = mask.crop(tuple(map(round, geometry.box)))  # type: ignore[arg-type]
-        return np.asarray(part.resize(grid[::-1], Image.Resampling.BOX), np.float64) / 255
+        return np.asarray(part.convert("F").resize(grid[::-1], Image.Resampling.BOX), np.float64) / 255
 
 
 def _boxes(path: Path) -> dict[str, list[list[float]]]:

@@ -35,7 +35,7 @@ from vit_demo.training.labelled_folder import folder_classes
 from vit_demo.weights import Preset
 
 SIDE = 224
-"""Longest side, in pixels, of the copies of pictures that are no files."""
+"""Least longest side, in pixels, of the copies of pictures that are no files."""
 
 
 @dataclass(eq=False)
@@ -156,9 +156,8 @@ def audit(
     (items, total), objects, problems = items_of(pictures, truth, limit), Objects(masks), list[tuple[str, str]]()
     first = next(prepared(explainer, items, problems), None)
     if first is None:
-        raise InputError(
-            "None of the pictures can be used: {0}", " ".join(problems[0]) if problems else "there are none."
-        )
+        why = ": ".join(problems[0]) if problems else "there are none."
+        raise InputError("None of the pictures can be used: {0}", why)
     item, (_, preset, patch_size, *_, run) = first
     if not preset.labels:
         raise InputError(f"{preset.name} has no classes: choose a model with a classifier head.")
@@ -243,8 +242,7 @@ def _copy(item: Item, shown: Image.Image) -> str:
     """What the network saw of a picture that is no file, as a JPEG in base64; empty for a file."""
     if isinstance(item.image, str | os.PathLike):
         return ""
-    shown.thumbnail((SIDE, SIDE))
-    shown.save(buffer := io.BytesIO(), "JPEG", quality=85)
+    shown.reduce(max(1, max(shown.size) // SIDE)).save(buffer := io.BytesIO(), "JPEG", quality=85)
     return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
