@@ -69,11 +69,11 @@ def test_a_planted_place_is_named_first(place):
     maps[:30][:, places_of((10, 10))[place]] += 30 / places_of((10, 10))[place].sum()
     maps[:30] += np.random.default_rng(1).uniform(0, 0.2, (30, 10, 10)).astype(np.float16)
     labels = ["cow"] * 60 + ["horse"] * 60
-    found = groups_of(rows(labels, ["cow"] * 30 + ["sheep"] * 30 + ["horse"] * 60), maps, none(120))
+    found = groups_of(rows(labels, ["cow"] * 60 + ["horse"] * 60), maps, none(120))
     first = found[0]
     assert first.is_suspicious and sum(group.is_suspicious for group in found) == 1
     assert first.label == "cow" and sorted(first.indices) == list(range(30)) and first.accuracy == 1
-    assert f"Reads the {place} in 30 of 60 pictures that it calls cow: " in first.why
+    assert f"Reads the {place} in 30 of 60 pictures of cow: " in first.why
     shares = np.maximum(maps[:30].astype(float), 0)
     shares /= shares.sum((1, 2), keepdims=True)
     assert np.allclose(first.mean_map, shares.mean(0), atol=1e-3)

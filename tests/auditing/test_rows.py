@@ -28,7 +28,7 @@ def test_each_row_is_what_a_loop_finds(explainer, folder):
     for row, values, top in zip(found.table, found.maps, found.tops, strict=True):
         ex = explainer(folder / row["file"])
         best = ex.top(3)
-        expected = ex.heatmap("libra_fullgrad")
+        expected = ex.heatmap("libra_fullgrad", row["truth"])
         assert (row["truth"], row["prediction"]) == (row["file"].split("/")[0], best[0][0])
         assert row["right"] == (row["truth"] == row["prediction"])
         assert row["probability"] == pytest.approx(best[0][1], abs=1e-5)
@@ -51,10 +51,10 @@ def test_each_row_is_what_a_loop_finds(explainer, folder):
         assert (row["on_object"] is not None) == is_known
         if is_known:
             assert row["on_object"] == pytest.approx(inside / total, abs=5e-3)
-    by_prediction = {label: [] for label in LABELS}
+    by_class = {label: [] for label in LABELS}
     for row in found.table:
-        by_prediction[row["prediction"]].append(row["unusual"])
-    assert all(sorted(ranks) == list(range(1, len(ranks) + 1)) for ranks in by_prediction.values())
+        by_class[row["truth"]].append(row["unusual"])
+    assert all(sorted(ranks) == list(range(1, len(ranks) + 1)) for ranks in by_class.values())
 
 
 def test_one_pass_is_enough(explainer, folder):
@@ -70,7 +70,7 @@ def test_tests_of_faithfulness_are_in_one_unit(explainer, folder):
     found = vit_demo.audit(explainer, folder, faithfulness=True, limit=2)
     for row in found.table:
         ex = explainer(folder / row["file"])
-        expected = ex.faithfulness("libra_fullgrad", seeds=0)
+        expected = ex.faithfulness("libra_fullgrad", label=row["truth"], seeds=0)
         assert expected.measured == "probability"
         area = expected.insertion_area - expected.deletion_area
         assert row["insertion_minus_deletion"] == pytest.approx(area, abs=1e-3)
@@ -80,16 +80,15 @@ def test_tests_of_faithfulness_are_in_one_unit(explainer, folder):
 def test_any_method_gives_the_maps(explainer, folder, method):
     found = vit_demo.audit(explainer, folder, method=method, limit=3)
     for row, values in zip(found.table, found.maps, strict=True):
-        expected = explainer(folder / row["file"]).heatmap(method)
+        label = None if method == "rollout" else row["truth"]
+        expected = explainer(folder / row["file"]).heatmap(method, label)
         assert np.allclose(values, expected, atol=2e-3 * abs(expected).max() + 1e-7)
 
 
 def test_evidence_against_a_class(explainer, folder):
     found = vit_demo.audit(explainer, folder, against="fish")
-    row, values = next(
-        (row, one) for row, one in zip(found.table, found.maps, strict=True) if row["prediction"] != "fish"
-    )
-    expected = explainer(folder / row["file"]).heatmap("libra_fullgrad", row["prediction"], against="fish")
+    row, values = next((row, one) for row, one in zip(found.table, found.maps, strict=True) if row["truth"] != "fish")
+    expected = explainer(folder / row["file"]).heatmap("libra_fullgrad", row["truth"], against="fish")
     assert np.allclose(values, expected, atol=2e-3 * abs(expected).max())
 
 

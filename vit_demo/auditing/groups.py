@@ -20,9 +20,9 @@ from vit_demo.auditing.clusters import evenly, spectral_clusters
 from vit_demo.auditing.measures import border_of, shares_of
 
 LEAST_PICTURES = 12
-"""Of a prediction, for groups to be looked for."""
+"""Of a class, for groups to be looked for."""
 LEAST_GROUP = 8
-"""Pictures of a suspicious group; also at least a tenth of its prediction's."""
+"""Pictures of a suspicious group; also at least a tenth of its class's."""
 LEAST_GAP = 3.0
 """Standard deviations, the group's and the others' together, between the means of their shares at a place."""
 LEAST_RATIO = 2.0
@@ -34,10 +34,10 @@ BORDER, BESIDE = "border", "surroundings of the object"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Group:
-    """Pictures of one prediction whose evidence is alike.
+    """Pictures of one class whose evidence is alike.
 
     Attributes:
-        label: The prediction.
+        label: The class.
         files: Names of the pictures, the most typical first.
         accuracy: The share that is right, of those whose truth is known; None if none is.
         mean_map: Mean share of the evidence in each patch, float32 ``[rows, cols]``.
@@ -75,16 +75,16 @@ def groups_of(
     tokens: Sequence[NDArray[np.floating]],
     seed: int = 0,
 ) -> list[Group]:
-    """The groups of every prediction with enough pictures, the most suspicious first; see ``Audit``."""
+    """The groups of every class with enough pictures, the most suspicious first; see ``Audit``."""
     shares = same_grid(maps)
-    predictions = np.array([row["prediction"] if one.any() else "" for row, one in zip(table, shares, strict=True)])
+    classes = np.array([class_of(row) if one.any() else "" for row, one in zip(table, shares, strict=True)])
     places = {name: (shares[:, place].sum(1), place.mean()) for name, place in places_of(shares.shape[1:]).items()}
     if any(row["on_object"] is not None for row in table):
         on, area = (np.array([row[name] for row in table], float) for name in ("on_object", "object_area"))
         places[BESIDE] = (1 - on, 1 - float(np.nanmean(area)))
     found, has_tokens = list[Group](), bool(len(tokens) and tokens[0].size)
-    for label in sorted(set(predictions.tolist()) - {""}):
-        own, others = np.flatnonzero(predictions == label), np.flatnonzero((predictions != label) & (predictions != ""))
+    for label in sorted(set(classes.tolist()) - {""}):
+        own, others = np.flatnonzero(classes == label), np.flatnonzero((classes != label) & (classes != ""))
         if len(own) < LEAST_PICTURES:
             continue
         if (finding := _most_suspicious(places, own, others)) is not None:
@@ -102,7 +102,7 @@ def groups_of(
 def _most_suspicious(
     places: dict[str, tuple[NDArray[np.floating], float]], own: NDArray[np.int64], others: NDArray[np.int64]
 ) -> _Finding | None:
-    """Where some of a prediction's pictures, or all, have far more evidence than others; None if nowhere."""
+    """Where some of a class's pictures, or all, have far more evidence than others; None if nowhere."""
     found = dict[str, _Finding]()
     for place, (values, area) in places.items():
         of, rest = (part[np.isfinite(values[part])] for part in (own, others))
@@ -132,25 +132,23 @@ def _group(
 ) -> Group:
     mean, other = shares[inside].mean(0), shares[outside].mean(0)
     far = float(np.abs(mean - other).sum() / 2)
-    own = {*inside.tolist()}
-    rest = [index for index, row in enumerate(table) if row["truth"] == label and index not in own]
-    accuracy, others = _accuracy(table, inside), _accuracy(table, rest)
-    total, is_all = len(inside) + len(outside), table[outside[0]]["prediction"] != label
+    accuracy, others = _accuracy(table, inside), _accuracy(table, outside)
+    total, is_all = len(inside) + len(outside), class_of(table[outside[0]]) != label
     if isinstance(found, _Finding):
         count = f"all {len(inside)}" if is_all else f"{len(inside)} of {total}"
-        there = "of other predictions" if is_all else "in the others"
+        there = "in other classes" if is_all else "in the others"
         why = (
-            f"Reads the {found.place} in {count} pictures that it calls {label}: "
-            f"{found.means[0]:.0%} of the evidence is there, {found.means[1]:.0%} {there}"
+            f"Reads the {found.place} in {count} pictures of {label}: "
+            f"{percent(found.means[0])} of the evidence is there, {percent(found.means[1])} {there}"
         )
         suspicion = 10 + found.gap
     else:
         about = "lies in other places" if found == "lies" else "shows something else"
-        why = f"In {len(inside)} of {total} pictures that it calls {label} the evidence {about} than in the others"
+        why = f"In {len(inside)} of {total} pictures of {label} the evidence {about} than in the others"
         differs = 0.0 if accuracy is None or others is None else abs(accuracy - others)
         suspicion = (far + differs) * (1 - len(inside) / total)
     if accuracy is not None and others is not None:
-        why += f"; {accuracy:.0%} of them are right, and {others:.0%} of the other pictures of {label}"
+        why += f"; {percent(accuracy)} of them are right, and {percent(others)} of the others"
     order = inside[np.argsort(np.abs(shares[inside] - mean).sum((1, 2)), kind="stable")]
     files = [table[index]["file"] for index in order]
     return Group(
@@ -163,6 +161,16 @@ def _group(
         indices=order,
         suspicion=suspicion,
     )
+
+
+def class_of(row: dict[str, Any]) -> str:
+    """The class that the map of a row is about."""
+    return str(row["truth"] or row["prediction"])
+
+
+def percent(share: float) -> str:
+    """A share for people."""
+    return f"{100 * share:.0f} %"
 
 
 def _accuracy(table: Sequence[dict[str, Any]], indices: Iterable[int]) -> float | None:
@@ -209,11 +217,11 @@ def same_grid(maps: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
 
 
 def unusual(table: Sequence[dict[str, Any]], maps: Sequence[NDArray[np.floating]]) -> list[int]:
-    """The rank of each picture among those of its prediction, 1 for the map that is least like the others."""
-    shares, predictions = same_grid(maps), np.array([row["prediction"] for row in table])
+    """The rank of each picture among those of its class, 1 for the map that is least like the others."""
+    shares, classes = same_grid(maps), np.array([class_of(row) for row in table])
     ranks = np.ones(len(table), np.int64)
-    for label in set(predictions.tolist()):
-        own = np.flatnonzero(predictions == label)
+    for label in set(classes.tolist()):
+        own = np.flatnonzero(classes == label)
         points = np.sqrt(shares[own].reshape(len(own), -1))
         distances = np.reshape(cKDTree(evenly(points)).query(points, min(6, len(own)))[0], (len(own), -1)).mean(1)
         ranks[own[np.argsort(-distances, kind="stable")]] = np.arange(1, len(own) + 1)

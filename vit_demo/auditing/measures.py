@@ -21,15 +21,16 @@ TOKEN_NUMBERS = 64
 
 
 def one_pass(
-    model: TracedViT, x: Tensor, method: str, against: int | None, *, patch_size: int
+    model: TracedViT, x: Tensor, truths: Tensor, method: str, against: int | None, *, patch_size: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Predictions and their maps from one forward and backward pass, where the method takes no more.
+    """Predictions and maps from one forward and backward pass, where the method takes no more.
 
     Args:
         model: The network.
         x: Its inputs ``[B, C, height, width]``.
+        truths: The classes of the maps ``[B]``; the predicted one for -1.
         method: Name of the maps' method.
-        against: Index of the class that predictions are compared with; None for none.
+        against: Index of the class that these are compared with; None for none.
         patch_size: In pixels.
 
     Returns:
@@ -38,26 +39,32 @@ def one_pass(
     """
     found, logits, tokens = find_method(method), list[Tensor](), list[Tensor]()
 
-    def score(outputs: Tensor) -> Tensor:
+    def target(outputs: Tensor) -> Tensor:
         logits.append(outputs.detach())
-        return outputs.amax(1) if against is None else outputs.amax(1) - outputs[:, against]
+        of = truths[sum(map(len, logits)) - len(outputs) :][: len(outputs)]
+        return torch.where(of < 0, outputs.argmax(1), of)
+
+    def score(outputs: Tensor) -> Tensor:
+        found = outputs.gather(1, target(outputs)[:, None])[:, 0]
+        return found if against is None else found - outputs[:, against]
 
     def keep(_: nn.Module, args: Any, output: Any) -> None:
         last = model.structure.unpack(output).detach()
         tokens.append(model.final_norm(last[:, model.config.num_prefix_tokens :]).detach().float())
 
     hook = model.blocks[-1].register_forward_hook(in_this_thread(keep)) if model.shows_tokens else None
+    is_quick, targets = found.cost == "backward" and found.class_specific, None
     try:
-        if found.cost == "backward" and found.class_specific:
+        if is_quick:
             values = maps(model, (), x, method, score, None, {})
         else:
             with torch.no_grad():
-                score(model(x, patch_size=patch_size))
+                targets = target(model(x, patch_size=patch_size))
     finally:
         if hook is not None:
             hook.remove()
-    if found.cost != "backward" or not found.class_specific:
-        targets = logits[0].argmax(1) if found.class_specific else None
+    if not is_quick:
+        targets = targets if found.class_specific else None
         values = maps(model, [""] * logits[0].shape[1], x, method, targets, against, {})
     evidence = _token(values, torch.cat(tokens)) if tokens else x.new_empty(len(x), 0)
     return torch.cat(logits)[:, : model.config.num_classes].float(), values, evidence

@@ -11,6 +11,7 @@ import numpy as np
 from PIL import Image
 
 from vit_demo import render
+from vit_demo.auditing.groups import class_of, percent
 from vit_demo.images import read_image
 from vit_demo.methods import find_method
 from vit_demo.scores import as_text
@@ -23,8 +24,9 @@ MOST_OF_CLASS = 200
 """Pictures on a page of a class, wrong ones first; the others are in the table."""
 MOST_GROUPS, TYPICAL = 12, 8
 """Groups that are not suspicious, and pictures of a group, on the first page."""
-SIDE = 112
-FOOTER = "Over each picture: {} for the predicted class. Its colours end at its largest value."
+SIDE = 136
+"""Of the pictures in rows, in CSS pixels."""
+FOOTER = "Over each picture: {} for its class. Its colours end at its largest value."
 PAGE = "http://127.0.0.1:7860/#tab={}&model={}&patch_size={}"
 ORDERS: dict[str, Any] = {
     "wrong first": lambda row: (row["right"] is not False, row["unusual"]),
@@ -40,7 +42,7 @@ def write_report(audit: Audit, folder: Path) -> Path:
     footer, shown = FOOTER.format(method.title), lru_cache(4096)(partial(_small, audit))
     classes: dict[str, list[int]] = {}
     for index, row in enumerate(table):
-        classes.setdefault(row["truth"] or row["prediction"], []).append(index)
+        classes.setdefault(class_of(row), []).append(index)
     names = {label: f"classes/{number}" for number, label in enumerate(sorted(classes))}
     orders = [name for name in ORDERS if "object" not in name or any(row["on_object"] is not None for row in table)]
     written = set[int]()
@@ -54,7 +56,14 @@ def write_report(audit: Audit, folder: Path) -> Path:
             section = Section(name[0].upper() + name[1:], links=links, groups=[("", figures)])
             write_page(folder / f"{names[label]}-{number}.html", static_page(label, [section], footer=footer))
         written.update(own)
-    sections = [_summary(audit, {label: f"{names[label]}-0.html" for label in sorted(classes)})]
+    wrong = [index for index, row in enumerate(table) if row["right"] is False]
+    links = []
+    for label in sorted(classes, key=lambda label: -sum(table[index]["right"] is False for index in classes[label])):
+        missed = sum(table[index]["right"] is False for index in classes[label])
+        links.append(
+            (f"{label}: {missed} of {len(classes[label])} wrong" if missed else label, f"{names[label]}-0.html")
+        )
+    sections = [_summary(audit, links)]
     few = [group for group in audit.groups if not group.is_suspicious][:MOST_GROUPS]
     for group in [group for group in audit.groups if group.is_suspicious] + few:
         blank = Image.new("RGB", (SIDE, SIDE), "white")
@@ -67,6 +76,13 @@ def write_report(audit: Audit, folder: Path) -> Path:
                 f"{kind}: {group.label}", [group.why], groups=[("", [mean, *(shown(index, "") for index in typical)])]
             )
         )
+    if wrong:
+        sure = sorted(wrong, key=lambda index: -table[index]["probability"])[: 2 * TYPICAL]
+        written.update(sure)
+        sections.insert(
+            1 + sum(group.is_suspicious for group in audit.groups),
+            Section("Wrong, the surest first", groups=[("", [shown(index, "") for index in sure])]),
+        )
     if audit.problems:
         lines = [f"{name}: {problem}" for name, problem in audit.problems[:MOST_OF_CLASS]]
         sections.append(Section(f"Could not be used: {len(audit.problems)}", lines, failed=True))
@@ -76,7 +92,7 @@ def write_report(audit: Audit, folder: Path) -> Path:
     return write_page(folder / "index.html", static_page(title, sections, footer=footer, contents=True))
 
 
-def _summary(audit: Audit, pages: dict[str, str]) -> Section:
+def _summary(audit: Audit, links: list[tuple[str, str]]) -> Section:
     table = audit.table
     known = [row for row in table if row["right"] is not None]
     wrong = [row for row in known if not row["right"]]
@@ -90,18 +106,18 @@ def _summary(audit: Audit, pages: dict[str, str]) -> Section:
     if known:
         sure = sum(row["probability"] >= 0.9 for row in wrong)
         lines.append(
-            f"{len(known) - len(wrong)} of {len(known)} pictures are right, {1 - len(wrong) / len(known):.1%}."
+            f"{len(known) - len(wrong)} of {len(known)} pictures are right, {percent(1 - len(wrong) / len(known))}."
         )
         if audit.preset.scores != "none":
             lines.append(f"Of the {len(wrong)} wrong ones, {sure} have a probability of at least 90 %.")
     for name, place in (("on_border", "in the outermost patches"), ("on_object", "on the object")):
         shares = [row[name] for row in table if row[name] is not None]
         if shares:
-            lines.append(f"{np.mean(shares):.0%} of the evidence for the predictions lies {place}.")
+            lines.append(f"{percent(float(np.mean(shares)))} of the evidence lies {place}.")
     peaks = [row["peak_on_object"] for row in table if row["peak_on_object"] is not None]
     if peaks:
         lines.append(f"The strongest patch is on the object in {sum(peaks)} of {len(peaks)} pictures.")
-    return Section("Summary", lines, links=list(pages.items()))
+    return Section("Summary", lines, links=links)
 
 
 def _page(index: int) -> str:
@@ -135,24 +151,24 @@ def _of_picture(audit: Audit, index: int, footer: str) -> str:
     row, image, preset, method = audit.table[index], audit.images[index], audit.preset, find_method(audit.method)
     picture, figures = _seen(audit, index), list[Figure]()
     figures.append(figure(picture, "What the model saw", alt=row["file"], pixelated=picture.mode == "L"))
-    about = f"for {row['prediction']}" if method.class_specific else "does not depend on the class"
+    about = f"for {class_of(row)}" if method.class_specific else "does not depend on the class"
     figures.append(figure(_overlay(audit, picture, audit.maps[index]), method.title, [about]))
     if row["right"] is False and method.compares_classes and not isinstance(image, bytes):
-        other = audit.explainer(image).heatmap(method.name, row["truth"], against=row["prediction"])
-        about = f"for {row['truth']} rather than {row['prediction']}"
+        other = audit.explainer(image).heatmap(method.name, row["prediction"], against=row["truth"])
+        about = f"for {row['prediction']} rather than {row['truth']}"
         figures.append(figure(_overlay(audit, picture, other), method.title, [about]))
     lines = (
         [] if row["truth"] is None else [f"It is {row['truth']}: the answer is {'right' if row['right'] else 'wrong'}."]
     )
     if row["on_border"] is not None:
         lines.append(
-            f"{row['patches_with_half']} patches hold half of the evidence; {row['on_border']:.0%} of it lies in the "
-            f"outermost patches. Its map is number {row['unusual']} of those least like the others of its prediction."
+            f"{row['patches_with_half']} patches hold half of the evidence; {percent(row['on_border'])} of it lies in the "
+            f"outermost patches. Its map is number {row['unusual']} of those least like the others of its class."
         )
     if row["on_object"] is not None:
         where = "" if row["peak_on_object"] else "not "
         lines.append(
-            f"{row['on_object']:.0%} of the evidence lies on the object; the strongest patch does {where}lie there."
+            f"{percent(row['on_object'])} of the evidence lies on the object; the strongest patch does {where}lie there."
         )
     if "insertion_minus_deletion" in row:
         lines.append(f"Insertion minus deletion: {row['insertion_minus_deletion']:.3f} of probability.")

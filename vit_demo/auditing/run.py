@@ -50,13 +50,13 @@ class Audit:
             ``on_object``, the share of the evidence on the object, ``peak_on_object``, whether the strongest patch is
             there (pointing game), and ``object_area``, its share of the picture; ``on_border``, the share in the
             outermost patches; ``patches_with_half``, how many hold half of it; ``unusual``, the rank of its map among
-            those of its prediction, from 1 for the one least like the others; ``insertion_minus_deletion`` if tested,
+            those of its class, from 1 for the one least like the others; ``insertion_minus_deletion`` if tested,
             in probability.
         maps: Of each, float16 ``[rows, cols]``.
         tokens: Of each, the mean token of the patches with half of the evidence, projected, float16 ``[at most 64]``.
         tops: Of each, up to five pairs of label and probability, highest first.
         images: Of each, its path, or a small copy of what the network saw, as the bytes of a file.
-        groups: Pictures of one prediction whose evidence is alike, the most suspicious first.
+        groups: Pictures of one class whose evidence is alike, the most suspicious first.
         problems: Pairs of a picture and a sentence: it could not be read, or its mask not be used.
     """
 
@@ -115,7 +115,7 @@ def audit(
 ) -> Audit:
     """Tells which of many pictures are right, or wrong, for the wrong reason.
 
-    One forward and backward pass gives each picture's prediction and the map of its evidence. Maps of one class are
+    One forward and backward pass gives each picture's prediction and the map of the evidence for its class. Those are
     grouped by spectral clustering, as in Lapuschkin et al., 2019 (https://arxiv.org/abs/1902.10178), and groups whose
     evidence lies where that of other pictures does not come first. In memory are a batch, and a small map and token of
     each picture.
@@ -127,8 +127,8 @@ def audit(
         truth: The true classes, by label or index, instead: a list in the order of the pictures, or a dict by names.
         masks: Where the objects are: a folder of pictures of the same names and sizes, white on the object; a CSV of
             boxes with the columns file, left, top, right, bottom; COCO's JSON; or a dict or list of masks or boxes.
-        method: Name of the method of the maps, which are those of the predicted classes.
-        against: A class that the predicted ones are compared with, if the method compares classes.
+        method: Name of the method of the maps, which are those of the true class or else of the predicted one.
+        against: A class that these are compared with, if the method compares classes.
         faithfulness: Whether to test each map by insertion and deletion, which takes thirty passes more.
         batch_size: How many pictures are in memory at once.
         limit: At most so many pictures, spread evenly; all for None.
@@ -212,27 +212,30 @@ def entries_of(
     """What is kept of pictures whose inputs have one shape."""
     _, preset, _, _, run = group[0][1]
     pixels = torch.cat([prepared[0].pixels for _, prepared in group])
-    logits, maps, tokens = run(one_pass, pixels, method, against)
+    truths = [-1 if item.truth is None else class_of(item.truth) for item, _ in group]
+    logits, maps, tokens = run(one_pass, pixels, torch.tensor(truths), method, against)
     best = to_scores(logits, preset.scores).topk(min(5, logits.shape[1]))
     for index, (item, (given, *_)) in enumerate(group):
         predicted, (probability, *others) = int(best.indices[index, 0]), best.values[index].tolist()
-        truth, problem, covered = None if item.truth is None else class_of(item.truth), "", None
+        truth, problem, covered = truths[index], "", None
         try:
             covered = objects.covered(item, given.geometry, (maps.shape[1], maps.shape[2]))
         except InputError as error:
             problem = str(error)
         row = {
             "file": item.name,
-            "truth": None if truth is None else preset.labels[truth],
+            "truth": None if truth < 0 else preset.labels[truth],
             "prediction": preset.labels[predicted],
             "probability": probability,
             "margin": probability - others[0] if others else None,
-            "right": None if truth is None else truth == predicted,
+            "right": None if truth < 0 else truth == predicted,
             **measure(maps[index].numpy(), covered),
         }
         if faithfulness:
             one = pixels[index : index + 1]
-            row["insertion_minus_deletion"] = run(tested, one, predicted, maps[index], slow=True)
+            row["insertion_minus_deletion"] = run(
+                tested, one, predicted if truth < 0 else truth, maps[index], slow=True
+            )
         top = list(zip([preset.labels[k] for k in best.indices[index]], best.values[index].tolist(), strict=True))
         entry = {"row": row, "top": top, "problem": problem, "map": packed(maps[index]), "token": packed(tokens[index])}
         yield item, entry | {"stamp": stamp_of(item.image), "image": _copy(item, given.image)}
