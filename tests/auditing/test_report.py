@@ -6,6 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -90,8 +91,8 @@ def test_groups_and_masks_are_told_in_sentences(explainer, folder, tmp_path, mon
     )
     every = range(len(found.table))
     group = groups.Group(
-        label="<b>cat", files=["a"], accuracy=1.0, mean_map=report.np.eye(4, dtype="float32"), why="Reads <i>the corner.",
-        is_suspicious=True, indices=report.np.array(every), suspicion=11.0,
+        label="<b>cat", files=["a"], accuracy=1.0, why="Reads <i>the corner.", mean_map=np.eye(4, dtype=np.float32),
+        is_suspicious=True, indices=np.array(every), suspicion=11.0,
     )  # fmt: skip
     found.groups = [group]
     index = Page(found.to_html(tmp_path / "site"))
@@ -101,7 +102,7 @@ def test_groups_and_masks_are_told_in_sentences(explainer, folder, tmp_path, mon
     missed = sum(not row["right"] for row in found.table)
     assert sum(tag == "img" for tag, _ in index.tags) == 1 + report.TYPICAL + missed
     one = Page(tmp_path / "site" / "pictures" / "0.html")
-    assert "of the evidence lies on the object" in one.text and "Insertion minus deletion" in one.text
+    assert "of it lies on the object" in one.text and "Insertion minus deletion" in one.text
     wrong = next(n for n in every if not found.table[n]["right"])
     shown = Page(tmp_path / "site" / "pictures" / f"{wrong}.html").text
     assert f"for {found.table[wrong]['prediction']} rather than {found.table[wrong]['truth']}" in shown

@@ -161,15 +161,12 @@ def _of_picture(audit: Audit, index: int, footer: str) -> str:
         [] if row["truth"] is None else [f"It is {row['truth']}: the answer is {'right' if row['right'] else 'wrong'}."]
     )
     if row["on_border"] is not None:
-        lines.append(
-            f"{row['patches_with_half']} patches hold half of the evidence; {percent(row['on_border'])} of it lies in the "
-            f"outermost patches. Its map is number {row['unusual']} of those least like the others of its class."
-        )
+        lines.append(f"{row['patches_with_half']} patches hold half of the evidence.")
+        lines.append(f"{percent(row['on_border'])} of it lies in the outermost patches.")
+        lines.append(f"In its class, {row['unusual'] - 1} maps are less like the others.")
     if row["on_object"] is not None:
-        where = "" if row["peak_on_object"] else "not "
-        lines.append(
-            f"{percent(row['on_object'])} of the evidence lies on the object; the strongest patch does {where}lie there."
-        )
+        where = "does" if row["peak_on_object"] else "does not"
+        lines.append(f"{percent(row['on_object'])} of it lies on the object; the strongest patch {where}.")
     if "insertion_minus_deletion" in row:
         lines.append(f"Insertion minus deletion: {row['insertion_minus_deletion']:.3f} of probability.")
     links = [("All classes", "../index.html")]
