@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from vit_demo import render
-from vit_demo.auditing.groups import class_of, percent
+from vit_demo.auditing.groups import LEAST_PICTURES, class_of, percent
 from vit_demo.images import read_image
 from vit_demo.methods import find_method
 from vit_demo.scores import as_text
@@ -110,6 +111,9 @@ def _summary(audit: Audit, links: list[tuple[str, str]]) -> Section:
         )
         if audit.preset.scores != "none":
             lines.append(f"Of the {len(wrong)} wrong ones, {sure} have a probability of at least 90 %.")
+    pictures = Counter(map(class_of, table))
+    enough = sum(count >= LEAST_PICTURES for count in pictures.values())
+    lines.append(f"{enough} of {len(pictures)} classes have the {LEAST_PICTURES} pictures that groups need.")
     for name, place in (("on_border", "in the outermost patches"), ("on_object", "on the object")):
         shares = [row[name] for row in table if row[name] is not None]
         if shares:
