@@ -105,8 +105,8 @@ def test_a_group_by_what_is_seen_and_one_of_another_accuracy():
         np.eye(8, dtype=np.float16)[n % 2] + np.float16(0.05) * np.random.default_rng(n).normal(size=8)
         for n in range(60)
     ]
-    truths = ["cow" if n % 2 else "sheep" for n in range(60)]
-    found = groups_of(rows(["cow"] * 60, truths), blobs(60), tokens)
+    answers = ["cow" if n % 2 else "sheep" for n in range(60)]
+    found = groups_of(rows(answers, ["cow"] * 60), blobs(60), tokens)
     shown = [group for group in found if "shows something else" in group.why]
     assert sorted(shown[0].indices % 2) in ([0] * 30, [1] * 30) and {group.accuracy for group in shown} == {0, 1}
 
