@@ -6,6 +6,7 @@ import sys
 BENCHMARKS = {
     "accuracy": ("digits.main", "digits of other pens, and cropped to their ink, beside what it was before"),
     "attention": ("attention.main", "time and memory of maps and explanations, compared with other libraries"),
+    "audit": ("audit.main", "whether planted shortcuts are named and nothing else, and what an audit costs"),
     "cluster": ("cluster.main", "the page on Ray Serve, by the number of replicas, and when one is killed"),
     "coverage": ("coverage.main", "which networks of timm and transformers can be traced, and whether exactly"),
     "drawing": ("browser.drawing", "from the end of a stroke to the prediction, in a browser"),

@@ -26,6 +26,7 @@ from vit_demo.errors import (
 from vit_demo.version import __version__
 
 if TYPE_CHECKING:
+    from vit_demo.auditing import audit
     from vit_demo.cli.report import report
     from vit_demo.inference.explainer import Explainer
     from vit_demo.inference.exploration import Exploration
@@ -58,6 +59,7 @@ __all__ = [
     "PresetError",
     "Trace",
     "__version__",
+    "audit",
     "explore",
     "explore_batch",
     "gallery",
@@ -76,6 +78,7 @@ _HOMES = {
     "Exploration": "vit_demo.inference.exploration",
     "Preset": "vit_demo.weights",
     "Trace": "vit_demo.trace",
+    "audit": "vit_demo.auditing",
     "explore": "vit_demo.inference.explore",
     "explore_batch": "vit_demo.inference.explore",
     "gallery": "vit_demo.web.notebook.gallery",

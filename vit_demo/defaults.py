@@ -23,6 +23,11 @@ MAX_VISITOR_WORDS = 50
 MAX_PICTURE_BYTES = 50_000_000
 """Size of a picture file, read or uploaded."""
 
+PICTURE_SUFFIXES = frozenset(
+    (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+)
+"""Files of a folder that are taken for pictures."""
+
 METHOD_NAMES = (
     "attention",
     "rollout",

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.defaults import MAX_PICTURE_BYTES
+from vit_demo.defaults import MAX_PICTURE_BYTES, PICTURE_SUFFIXES
 from vit_demo.errors import ImageError, InputError
 
 if TYPE_CHECKING:
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from vit_demo.metrics import Faithfulness
 
 STDIN = "-"
-
-SUFFIXES = frozenset(
-    (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
-)
-"""Files of a folder that are taken for pictures."""
 
 MOST_MATCHES = 10_000
 """Files of one pattern."""
@@ -130,4 +125,4 @@ def _matches(pattern: Path) -> Iterator[str]:
 
 def is_picture(path: Path) -> bool:
     """Whether a file of a folder is taken for a picture."""
-    return path.suffix.lower() in SUFFIXES and path.is_file()
+    return path.suffix.lower() in PICTURE_SUFFIXES and path.is_file()

@@ -47,11 +47,11 @@ def labelled_pictures(
         raise InputError(f"{folder} cannot be read ({error.strerror}): give a folder of labelled pictures.") from error
     if not found:
         raise InputError(f"{folder} holds no labelled pictures: give a folder with a subfolder for each class.")
-    classes = _classes([path.name for path in folders], labels)
+    classes = folder_classes([path.name for path in folders], labels)
     return [(file, classes[path.name]) for file, path in found]
 
 
-def _classes(folders: Sequence[str], labels: Sequence[str]) -> dict[str, int]:
+def folder_classes(folders: Sequence[str], labels: Sequence[str]) -> dict[str, int]:
     """The class of each folder: by its exact label, its number where no label is one, its WordNet id, or its letters.
 
     ``LabelError`` if a folder names none or several, or two name the same.

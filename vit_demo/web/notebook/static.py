@@ -56,6 +56,7 @@ class Section:
         scores: Texts with a value as text, and its share of the longest bar, 0 to 1; None for no bar.
         details: A line, and what it hides until it is clicked.
         groups: Figures below a heading, which may be empty.
+        links: Texts with the address of another page.
         failed: Whether the lines say what went wrong.
     """
 
@@ -65,6 +66,7 @@ class Section:
     details: tuple[str, str] | None = None
     groups: Sequence[tuple[str, Sequence[Figure]]] = ()
     failed: bool = False
+    links: Sequence[tuple[str, str]] = ()
 
 
 def figure(
@@ -75,14 +77,15 @@ def figure(
     alt: str = "",
     href: str = "",
     pixelated: bool = False,
+    side: int = SIDE,
 ) -> Figure:
     """A picture for a page, which holds a small copy of it; see ``Figure``."""
-    scale = SIDE / max(picture.size)
+    scale = side / max(picture.size)
     small, buffer = picture.copy(), io.BytesIO()
-    small.thumbnail((2 * SIDE, 2 * SIDE))
+    small.thumbnail((2 * side, 2 * side))
     small.save(buffer, "WEBP", quality=80)
     url = "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
-    width, height = (max(1, round(side * scale)) for side in picture.size)
+    width, height = (max(1, round(edge * scale)) for edge in picture.size)
     return Figure(url, width, height, alt or title, title, lines, href, pixelated)
 
 

@@ -38,6 +38,7 @@ export const html = `
       <button type="button" class="quiet" data-download="command">Copy as command</button>
     </div>
     <p class="hint" role="status"></p>
+    <p class="hint">A folder of pictures: <code translate="no">vit-demo audit MODEL --pictures DIR --out SITE</code></p>
   </section>`;
 
 const LIFETIME = 60_000; // milliseconds that a browser gets to save a file

@@ -1,0 +1,78 @@
+"""What an audit has done, on disk as it goes, so that a second run goes on where the first was ended."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vit_demo.errors import InputError
+
+FILE = "audit.jsonl"
+
+
+class Record:
+    """Entries by the names of pictures; a folder keeps them, a line each, after a line of what they depend on.
+
+    ``InputError`` if the folder holds an audit by other settings, or cannot be used.
+    """
+
+    def __init__(self, folder: Path | None, settings: dict[str, Any]) -> None:
+        self._done, self._file = dict[str, dict[str, Any]](), None
+        if folder is None:
+            return
+        path, head = folder / FILE, json.dumps(settings)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lines = path.read_text("utf-8").splitlines() if path.exists() else []
+            if lines and lines[0] != head:
+                raise InputError(f"{folder} holds an audit of another model or by other choices: name another folder.")
+            for line in lines[1:]:
+                if line.endswith("}"):  # one may have been cut off
+                    entry = json.loads(line)
+                    self._done[entry["row"]["file"]] = entry
+            self._file = path.open("a", encoding="utf-8")
+            self._file.write("\n" if lines else f"{head}\n")
+        except (OSError, UnicodeError, json.JSONDecodeError, KeyError) as error:
+            raise InputError(f"{path} cannot be used ({error}): name another folder.") from error
+
+    def find(self, name: str, stamp: Any) -> dict[str, Any] | None:
+        """The entry of a picture, if its file is still the same."""
+        found = self._done.get(name)
+        return found if found and found["stamp"] == stamp else None
+
+    def add(self, entry: dict[str, Any]) -> None:
+        """Keeps an entry."""
+        if self._file is not None:
+            self._file.write(json.dumps(entry) + "\n")
+            self._file.flush()
+
+    def __enter__(self) -> Record:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def stamp_of(image: Any) -> list[int] | None:
+    """Size and time of a picture's file; None for what is no file."""
+    try:
+        found = Path(image).stat()
+    except (OSError, TypeError, ValueError):
+        return None
+    return [found.st_size, found.st_mtime_ns]
+
+
+def packed(values: Any) -> dict[str, Any]:
+    """An array as JSON values, in half precision."""
+    half = np.asarray(values, np.float16)
+    return {"shape": half.shape, "half": base64.b64encode(half.tobytes()).decode("ascii")}
+
+
+def unpacked(values: dict[str, Any]) -> Any:
+    """The opposite of ``packed``."""
+    return np.frombuffer(base64.b64decode(values["half"]), np.float16).reshape(values["shape"])

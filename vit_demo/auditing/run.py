@@ -1,0 +1,258 @@
+"""``vit_demo.audit``: one pass over many pictures, which tells what a network's answers rest on."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib import import_module
+from itertools import chain, groupby, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+from tqdm import tqdm
+
+from vit_demo.auditing.groups import Group, groups_of, unusual
+from vit_demo.auditing.measures import checksum, measure, one_pass, tested
+from vit_demo.auditing.pictures import Item, Objects, items_of
+from vit_demo.auditing.record import Record, packed, stamp_of, unpacked
+from vit_demo.checks import whole_number
+from vit_demo.defaults import DEFAULT_METHOD
+from vit_demo.errors import ImageError, InputError, LabelError
+from vit_demo.inference.explainer import Explainer
+from vit_demo.methods import find_method
+from vit_demo.scores import to_scores
+from vit_demo.training.labelled_folder import folder_classes
+from vit_demo.weights import Preset
+
+SIDE = 224
+"""Least longest side, in pixels, of the copies of pictures that are no files."""
+
+
+@dataclass(eq=False)
+class Audit:
+    """What an audit found.
+
+    Attributes:
+        explainer: Of the network, of which ``preset`` and ``patch_size`` say what is known.
+        method: Name of the method of the maps.
+        table: A dict for each picture, such as for ``pandas.DataFrame``, with None for what is not known: ``file``,
+            ``truth``, ``prediction``, ``probability``; ``margin``, by which that exceeds the second; ``right``;
+            ``on_object``, the share of the evidence on the object, ``peak_on_object``, whether the strongest patch is
+            there (pointing game), and ``object_area``, its share of the picture; ``on_border``, the share in the
+            outermost patches; ``patches_with_half``, how many hold half of it; ``unusual``, the rank of its map among
+            those of its class, from 1 for the one least like the others; ``insertion_minus_deletion`` if tested,
+            in probability.
+        maps: Of each, float16 ``[rows, cols]``.
+        tokens: Of each, the mean token of the patches with half of the evidence, projected, float16 ``[at most 64]``.
+        tops: Of each, up to five pairs of label and probability, highest first.
+        images: Of each, its path, or a small copy of what the network saw, as the bytes of a file.
+        groups: Pictures of one class whose evidence is alike, the most suspicious first.
+        problems: Pairs of a picture and a sentence: it could not be read, or its mask not be used.
+    """
+
+    explainer: Explainer
+    preset: Preset
+    patch_size: int
+    method: str
+    table: list[dict[str, Any]] = field(default_factory=list)
+    maps: list[NDArray[np.float16]] = field(default_factory=list)
+    tokens: list[NDArray[np.float16]] = field(default_factory=list)
+    tops: list[list[tuple[str, float]]] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    images: list[Any] = field(default_factory=list)
+
+    def _add(self, item: Item, entry: dict[str, Any]) -> None:
+        """Adds a picture by what the record keeps of it."""
+        self.table.append(entry["row"])
+        self.maps.append(unpacked(entry["map"]))
+        self.tokens.append(unpacked(entry["token"]))
+        self.tops.append([(label, value) for label, value in entry["top"]])
+        self.images.append(base64.b64decode(entry["image"]) or item.image)
+        if entry["problem"]:
+            self.problems.append((item.name, entry["problem"]))
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Writes the table; ``InputError`` if that is not possible."""
+        try:
+            with Path(path).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+                writer = csv.DictWriter(file, list(self.table[0]))
+                writer.writeheader()
+                writer.writerows(self.table)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
+
+    def to_html(self, folder: str | os.PathLike[str]) -> Path:
+        """Writes the report, a folder that opens from a disk, and returns the path of its first page."""
+        path: Path = import_module("vit_demo.auditing.report").write_report(self, Path(folder))
+        return path
+
+
+def audit(
+    model: Any,
+    pictures: Any,
+    truth: Any = None,
+    masks: Any = None,
+    method: str = DEFAULT_METHOD,
+    against: str | int | None = None,
+    faithfulness: bool = False,
+    batch_size: int = 16,
+    limit: int | None = None,
+    *,
+    seed: int = 0,
+    out: str | os.PathLike[str] | None = None,
+    **how: Any,
+) -> Audit:
+    """Tells which of many pictures are right, or wrong, for the wrong reason.
+
+    One forward and backward pass gives each picture's prediction and the map of the evidence for its class. Those are
+    grouped by spectral clustering, as in Lapuschkin et al., 2019 (https://arxiv.org/abs/1902.10178), and groups whose
+    evidence lies where that of other pictures does not come first. In memory are a batch, and a small map and token of
+    each picture.
+
+    Args:
+        model: What ``vit_demo.Explainer`` takes, or one.
+        pictures: A folder with a subfolder for each class, or with pictures alone; a dict from paths to true classes;
+            or what gives images, or pairs of an image and its true class, such as a ``Dataset`` of torch.
+        truth: The true classes, by label or index, instead: a list in the order of the pictures, or a dict by names.
+        masks: Where the objects are: a folder of pictures of the same names and sizes, white on the object; a CSV of
+            boxes with the columns file, left, top, right, bottom; COCO's JSON; or a dict or list of masks or boxes.
+        method: Name of the method of the maps, which are those of the true class or else of the predicted one.
+        against: A class that these are compared with, if the method compares classes.
+        faithfulness: Whether to test each map by insertion and deletion, which takes thirty passes more.
+        batch_size: How many pictures are in memory at once.
+        limit: At most so many pictures, spread evenly; all for None.
+        seed: Of the clustering.
+        out: A folder that keeps what was done: a second run with the same choices goes on from there.
+        **how: As in ``vit_demo.Explainer``: ``labels``, ``transform``, ``patch_size``, ``device`` and others.
+
+    Returns:
+        The table of all pictures, their groups, and the report of both.
+
+    Raises:
+        InputError: If an argument is wrong, or no picture can be used; one that cannot is in ``problems``.
+        LabelError: If a truth names no class of the model.
+
+    Example:
+        >>> audit = vit_demo.audit("photos-tiny", "validation/")
+        >>> audit.groups[0].why
+        'Reads the top left corner in 41 of 50 pictures ...'
+    """
+    chosen, size = find_method(method), whole_number(batch_size, "The batch size", 1)
+    if limit is not None:
+        whole_number(limit, "The limit", 1)
+    size, chosen = whole_number(batch_size, "The batch size", 1), find_method(method)
+    explainer = model if isinstance(model, Explainer) else Explainer(model, **how)
+    (items, total), objects, problems = items_of(pictures, truth, limit), Objects(masks), list[tuple[str, str]]()
+    first = next(prepared(explainer, items, problems), None)
+    if first is None:
+        why = ": ".join(problems[0]) if problems else "there are none."
+        raise InputError("None of the pictures can be used: {0}", why)
+    item, (_, preset, patch_size, *_, run) = first
+    if not preset.labels:
+        raise InputError(f"{preset.name} has no classes: choose a model with a classifier head.")
+    found = Audit(explainer, preset, patch_size, chosen.name, problems=problems)
+    other, class_of = None, cache(partial(class_index, preset.labels))
+    if against is not None:
+        other = class_of(against)
+    settings = {"network": run(checksum), "labels": preset.labels, "patch_size": patch_size, "method": chosen.name}
+    settings |= {"against": other, "faithfulness": faithfulness, "masks": objects.checksum}
+    items = chain([item], items)
+    bar = tqdm(total=total, initial=len(problems), unit=" pictures", disable=None, leave=False)
+    with bar, Record(None if out is None else Path(out), settings) as record:
+        while part := list(islice(items, size)):
+            entries: dict[str, Any] = {item.name: record.find(item.name, stamp_of(item.image)) for item in part}
+            ready = prepared(explainer, (item for item in part if entries[item.name] is None), problems)
+            for _, group in groupby(list(ready), lambda one: one[1][0].pixels.shape):
+                for item, entry in entries_of(list(group), chosen.name, other, class_of, objects, faithfulness):
+                    entries[item.name] = entry
+                    record.add(entry)
+            for item in part:
+                if (entry := entries[item.name]) is not None:
+                    found._add(item, entry)
+            bar.update(len(part))
+    ranks = unusual(found.table, found.maps)
+    for row, rank in zip(found.table, ranks, strict=True):
+        row["unusual"] = rank
+    found.groups = groups_of(found.table, found.maps, found.tokens, seed)
+    return found
+
+
+def prepared(
+    explainer: Explainer, items: Iterable[Item], problems: list[tuple[str, str]]
+) -> Iterator[tuple[Item, Any]]:
+    """Each picture with what a network needs of it; one that cannot be used is a problem, and left out."""
+    for item in items:
+        try:
+            yield item, explainer._prepare(item.image, item.name)
+        except InputError as error:
+            if not isinstance(error, ImageError) and not isinstance(item.image, Tensor):
+                raise
+            problems.append((item.name, str(error)))
+
+
+def entries_of(
+    group: list[tuple[Item, Any]],
+    method: str,
+    against: int | None,
+    class_of: Callable[[Any], int],
+    objects: Objects,
+    faithfulness: bool,
+) -> Iterator[tuple[Item, dict[str, Any]]]:
+    """What is kept of pictures whose inputs have one shape."""
+    _, preset, _, _, run = group[0][1]
+    pixels = torch.cat([prepared[0].pixels for _, prepared in group])
+    truths = [-1 if item.truth is None else class_of(item.truth) for item, _ in group]
+    logits, maps, tokens = run(one_pass, pixels, torch.tensor(truths), method, against)
+    best = to_scores(logits, preset.scores).topk(min(5, logits.shape[1]))
+    for index, (item, (given, *_)) in enumerate(group):
+        predicted, (probability, *others) = int(best.indices[index, 0]), best.values[index].tolist()
+        truth, problem, covered = truths[index], "", None
+        try:
+            covered = objects.covered(item, given.geometry, (maps.shape[1], maps.shape[2]))
+        except InputError as error:
+            problem = str(error)
+        row = {
+            "file": item.name,
+            "truth": None if truth < 0 else preset.labels[truth],
+            "prediction": preset.labels[predicted],
+            "probability": probability,
+            "margin": probability - others[0] if others else None,
+            "right": None if truth < 0 else truth == predicted,
+            **measure(maps[index].numpy(), covered),
+        }
+        if faithfulness:
+            one = pixels[index : index + 1]
+            row["insertion_minus_deletion"] = run(
+                tested, one, predicted if truth < 0 else truth, maps[index], slow=True
+            )
+        top = list(zip([preset.labels[k] for k in best.indices[index]], best.values[index].tolist(), strict=True))
+        entry = {"row": row, "top": top, "problem": problem, "map": packed(maps[index]), "token": packed(tokens[index])}
+        yield item, entry | {"stamp": stamp_of(item.image), "image": _copy(item, given.image)}
+
+
+def _copy(item: Item, shown: Image.Image) -> str:
+    """What the network saw of a picture that is no file, as a JPEG in base64; empty for a file."""
+    if isinstance(item.image, str | os.PathLike):
+        return ""
+    shown.reduce(max(1, max(shown.size) // SIDE)).save(buffer := io.BytesIO(), "JPEG", quality=85)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def class_index(labels: Sequence[str], truth: Any) -> int:
+    """The index of a class by its label, as a folder is named or by its number; ``LabelError`` if there is none."""
+    if isinstance(truth, str):
+        return folder_classes([truth], labels)[truth]
+    if (index := whole_number(truth, "A true class", 0)) >= len(labels):
+        raise LabelError(f"There is no class {index}: the model has {len(labels)}, counted from 0.")
+    return index
