@@ -13,7 +13,7 @@ from vit_demo.inference.forward import retry_with_less_memory, run_on
 from vit_demo.trace import TracedViT
 from vit_demo.weights import Preset
 from vit_demo.weights.checkpoints import load_model
-from vit_demo.words.classifier import with_words
+from vit_demo.weights.taught import with_classes
 
 T = TypeVar("T")
 
@@ -30,14 +30,14 @@ class Named:
 
     def network(self, device: torch.device) -> TracedViT:
         """The network, which is loaded once for all results."""
-        preset = self.preset
+        preset = self.preset.own
         size = self.patch_size if preset.library else 0  # a network of another library is a copy for each patch size
         name = preset.checkpoint_name(self.patch_size)
         key = (name, preset.repo, preset.revision, size, preset.scores, str(device))
         found = _networks.get(key)
         if found is None:
             _networks.put(key, found := load_model(preset, self.patch_size).to(device).keep_sizes())
-        return with_words(found, preset.labels, preset.template)
+        return with_classes(found, self.preset)
 
     def __call__(self, function: Callable[..., T], /, *arguments: Any, slow: bool = False, **options: Any) -> T:
         """As ``RunOnModel``."""

@@ -26,6 +26,7 @@ from vit_demo.methods import attention_from
 from vit_demo.model import ViTConfig
 from vit_demo.trace import Output, Trace
 from vit_demo.weights import Preset
+from vit_demo.weights.taught import Taught
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -132,7 +133,9 @@ def save(ex: Exploration, path: str | os.PathLike[str]) -> None:
     tensors |= {name: value for name, value in optional.items() if value is not None}
     pictures = {"image": ex.image, "photo": ex.photo}
     tensors |= {name: torch.tensor(np.asarray(one)) for name, one in pictures.items() if one is not None}
-    preset = {name: value for name, value in asdict(ex.preset).items() if name != "structure"}
+    preset = {name: value for name, value in asdict(ex.preset).items() if name not in ("structure", "base", "head")}
+    if ex.preset.base is not None:
+        preset["source"] = "memory"  # nothing here names it
     about = {
         "preset": preset,
         "patch_size": ex.patch_size,
@@ -154,7 +157,7 @@ def save(ex: Exploration, path: str | os.PathLike[str]) -> None:
 
 def load_result(
     path: str | os.PathLike[str],
-    model: str | os.PathLike[str] | nn.Module | None = None,
+    model: str | os.PathLike[str] | nn.Module | Taught | None = None,
     *,
     output: Output | None = None,
 ) -> Exploration:

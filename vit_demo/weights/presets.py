@@ -116,6 +116,10 @@ def find_preset(name: str, progress: DownloadProgress | None = None, *, trusted:
     if is_trained_name(name):
         return trained_preset(name)
     from vit_demo.weights.hub.repository import custom_preset, is_custom_name
+    from vit_demo.weights.taught import file_preset, is_taught_file
+
+    if isinstance(name, str) and trusted and is_taught_file(name):
+        return file_preset(name, find_preset)
 
     if isinstance(name, str) and is_custom_name(name, trusted=trusted):
         return custom_preset(name, progress, trusted=trusted)

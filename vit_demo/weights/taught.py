@@ -1,0 +1,237 @@
+"""Networks with a head that was taught: as presets, as files, and as texts short enough for a link."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import save_file
+
+from vit_demo.errors import CheckpointError, InputError, LabelError
+from vit_demo.resources import resource_folder
+from vit_demo.trace import Output, TracedViT
+from vit_demo.trace.other_head import with_head
+from vit_demo.weights.preset import Preset
+from vit_demo.weights.safetensors_io import read_metadata, read_tensors, to_finite_float32
+from vit_demo.words.classifier import with_words
+
+if TYPE_CHECKING:
+    from torch import nn
+
+FORMAT = "vit_demo taught 1"
+ENDING = ".safetensors"
+MAX_LABEL = 40
+"""Characters of the name of a class."""
+MAX_CLASSES, MAX_VISITOR_CLASSES = 50, 10
+MAX_LINK = 8192
+"""Characters of a head in a link."""
+DAMAGED = "{0} is not a file that `vit-demo teach` wrote: teach the network again."
+OTHER = "{0} was taught with other weights of {1}: teach the network again."
+BAD_LINK = "The taught classes of this link are damaged: ask for the link again."
+TOO_LONG = "These classes are too much for a link: teach fewer, or a smaller network."
+
+Head = NDArray[np.float32]
+"""Weights and, in the last column, biases of a linear head, ``[K, D + 1]``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Taught:
+    """A network whose head was computed from examples: pass it as ``model`` to ``explore`` or ``Explainer``.
+
+    Attributes:
+        labels: The names of the classes.
+        accuracy: The share of the examples that a head gets right which has not seen them, in [0, 1].
+        confusion: int64 ``[K, K]``: examples by their class and by the class that such a head predicts.
+        shrinkage: Of the ridge regression, chosen by leaving out one example at a time.
+        temperature: By which its outputs are divided before a softmax, chosen alike.
+        head: float32 ``[K, D + 1]``: the weights, divided by the temperature, and in the last column the biases.
+        preset: The network; of one in memory, what is known of it.
+        patch_size: In pixels: that of the examples.
+        module: A network in memory with its new head; None for a named one.
+        transform: From a picture to its input, as it was given.
+        output: Where its logits are.
+    """
+
+    labels: tuple[str, ...]
+    accuracy: float
+    confusion: NDArray[np.int64]
+    shrinkage: float
+    temperature: float
+    head: Head = field(repr=False)
+    preset: Preset = field(repr=False)
+    patch_size: int
+    module: nn.Module | None = field(default=None, repr=False)
+    transform: Any = field(default=None, repr=False)
+    output: Output | None = field(default=None, repr=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes names and head into a file that ``explore`` takes as ``model``; the network itself is not in it.
+
+        Args:
+            path: Ends in ``.safetensors``; it is overwritten.
+
+        Raises:
+            InputError: If the network is in memory, whose weights nothing names, or the file cannot be written.
+        """
+        base = self.preset.base
+        if base is None:
+            raise InputError("This network has no name that a file could hold: save its head and labels yourself.")
+        if not os.fspath(path).endswith(ENDING):
+            raise InputError(f"The name of the file must end in {ENDING}.")
+        header = {
+            "format": FORMAT,
+            "model": base.name,
+            "commit": commit_of(base, self.patch_size),
+            "patch_size": str(self.patch_size),
+            "labels": json.dumps(self.labels),
+            "accuracy": str(self.accuracy),
+            "confusion": json.dumps(self.confusion.tolist()),
+        }
+        try:
+            save_file({"head": torch.from_numpy(self.head.copy())}, os.fspath(path), header)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
+
+
+def check_labels(labels: Iterable[Any], most: int = MAX_CLASSES) -> tuple[str, ...]:
+    """The names of classes, without the space around them; ``LabelError`` unless they can be told apart and shown."""
+    names = tuple(labels)
+    if not 2 <= len(names) <= most:
+        raise LabelError("Teach 2 to {0} classes, not {1}.", most, len(names))
+    for name in names:
+        if not isinstance(name, str) or not name.strip() or len(name) > MAX_LABEL or not name.isprintable():
+            raise LabelError("The name of a class must be one line of 1 to {0} characters.", MAX_LABEL)
+    stripped = tuple(name.strip() for name in names)
+    if len(set(stripped)) < len(stripped):
+        twice = next(name for name in stripped if stripped.count(name) > 1)
+        raise LabelError("Two classes are called “{0}”: give one another name.", twice)
+    return stripped
+
+
+def taught_preset(
+    base: Preset, patch_size: int, labels: tuple[str, ...], head: Head, name: str = "taught", title: str = ""
+) -> Preset:
+    """The preset of a network with another head.
+
+    Args:
+        base: Its own; of a network that was taught before, the one that was.
+        patch_size: That of the examples, which becomes the default.
+        labels: Of the classes.
+        head: See ``Head``.
+        name: In requests.
+        title: In the menu; the labels for an empty one.
+    """
+    base = base.own
+    sizes = base.patch_sizes if base.flexible or base.source != "bundled" else (patch_size,)
+    return replace(
+        base,
+        name=name,
+        title=title or ", ".join(labels),
+        labels=labels,
+        config=replace(base.config, num_classes=len(labels)),
+        patch_sizes=sizes,
+        default_patch_size=base.check_patch_size(patch_size),
+        scores="softmax",
+        takes_words=False,
+        confidence_threshold=0.5,
+        max_entropy=float("inf"),
+        note="",
+        base=base,
+        head=head.tobytes(),
+    )
+
+
+@torch.inference_mode(False)
+def with_classes(network: TracedViT, preset: Preset) -> TracedViT:
+    """The network of a preset with the classes that this has: typed words, a head that was taught, or its own."""
+    if not preset.head:
+        return with_words(network, preset.labels, preset.template)
+    head = torch.frombuffer(bytearray(preset.head), dtype=torch.float32).view(len(preset.labels), -1)
+    return with_head(network, head[:, :-1], head[:, -1])
+
+
+def commit_of(base: Preset, patch_size: int) -> str:
+    """What tells the weights of a preset from others of that name: their commit, or the digest of bundled ones."""
+    if base.source != "bundled":
+        return base.revision
+    path = resource_folder("checkpoints") / f"{base.checkpoint_name(patch_size)}{ENDING}"
+    return read_metadata(path).get("digest", "")
+
+
+def is_taught_file(name: str) -> bool:
+    """Whether a name ends as the files do and is one."""
+    return name.endswith(ENDING) and Path(name).is_file()
+
+
+def file_preset(name: str, find: Any) -> Preset:
+    """The preset of a file that ``Taught.save`` wrote.
+
+    Args:
+        name: Its path.
+        find: ``find_preset``.
+
+    Raises:
+        CheckpointError: If it is none, is damaged, or was taught with other weights.
+    """
+    path = Path(name)
+    header = read_metadata(path)
+    try:
+        if header["format"] != FORMAT or header["model"].endswith(ENDING):
+            raise ValueError
+        labels = check_labels(json.loads(header["labels"]))
+        head = to_finite_float32(read_tensors(path), path.name)["head"].numpy()
+        if head.ndim != 2 or len(head) != len(labels) or head.shape[1] < 2:
+            raise ValueError
+        model, patch_size = header["model"], int(header["patch_size"])
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, CheckpointError):
+            raise
+        raise CheckpointError(DAMAGED, path.name) from error
+    base: Preset = find(model)
+    if commit_of(base, base.check_patch_size(patch_size)) != header.get("commit"):
+        raise CheckpointError(OTHER, path.name, model)
+    return taught_preset(base, patch_size, labels, head, name)
+
+
+def to_link(preset: Preset, right: int, count: int) -> str:
+    """A taught network of half precision as text for a link; ``LabelError`` if that is too long."""
+    assert preset.base is not None, "only of one that was taught"
+    about = [preset.base.name, preset.default_patch_size, preset.labels, right, count]
+    head = np.frombuffer(preset.head, np.float32).astype("<f2")
+    data = json.dumps(about, ensure_ascii=False, separators=(",", ":")).encode() + b"\0" + head.tobytes()
+    text = base64.urlsafe_b64encode(data).decode().rstrip("=")
+    if len(text) > MAX_LINK:
+        raise LabelError(TOO_LONG)
+    return text
+
+
+def from_link(text: Any) -> tuple[str, int, tuple[str, ...], Head, int, int]:
+    """Name, patch size, labels, head, right and all examples of a text by anybody.
+
+    Raises:
+        CheckpointError: If it is not what ``to_link`` writes.
+    """
+    try:
+        if len(text) > MAX_LINK:
+            raise ValueError
+        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        about, separator, numbers = data.partition(b"\0")
+        model, patch_size, names, right, count = json.loads(about)
+        labels = check_labels(names, MAX_VISITOR_CLASSES)
+        head = np.frombuffer(numbers, "<f2").astype(np.float32).reshape(len(labels), -1)
+        whole = all(type(number) is int for number in (patch_size, right, count))
+        if not (separator and isinstance(model, str) and whole and 0 <= right <= count and head.shape[1] > 1):
+            raise ValueError
+        if not np.isfinite(head).all():
+            raise ValueError
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CheckpointError(BAD_LINK) from error
+    return model, patch_size, labels, head, right, count
