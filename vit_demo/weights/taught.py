@@ -32,11 +32,10 @@ MAX_LABEL = 40
 """Characters of the name of a class."""
 MAX_CLASSES, MAX_VISITOR_CLASSES = 50, 10
 MAX_LINK = 8192
-"""Characters of a head in a link."""
+"""Characters of a taught network in a link."""
 DAMAGED = "{0} is not a file that `vit-demo teach` wrote: teach the network again."
 OTHER = "{0} was taught with other weights of {1}: teach the network again."
 BAD_LINK = "The taught classes of this link are damaged: ask for the link again."
-TOO_LONG = "These classes are too much for a link: teach fewer, or a smaller network."
 
 Head = NDArray[np.float32]
 """Weights and, in the last column, biases of a linear head, ``[K, D + 1]``."""
@@ -101,10 +100,10 @@ class Taught:
             raise InputError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
 
 
-def check_labels(labels: Iterable[Any], most: int = MAX_CLASSES) -> tuple[str, ...]:
+def check_labels(labels: Iterable[Any], most: int = MAX_CLASSES, least: int = 2) -> tuple[str, ...]:
     """The names of classes, without the space around them; ``LabelError`` unless they can be told apart and shown."""
     names = tuple(labels)
-    if not 2 <= len(names) <= most:
+    if not least <= len(names) <= most:
         raise LabelError("Teach 2 to {0} classes, not {1}.", most, len(names))
     for name in names:
         if not isinstance(name, str) or not name.strip() or len(name) > MAX_LABEL or not name.isprintable():
@@ -201,20 +200,17 @@ def file_preset(name: str, find: Any) -> Preset:
     return taught_preset(base, patch_size, labels, head, name)
 
 
-def to_link(preset: Preset, right: int, count: int) -> str:
-    """A taught network of half precision as text for a link; ``LabelError`` if that is too long."""
-    assert preset.base is not None, "only of one that was taught"
-    about = [preset.base.name, preset.default_patch_size, preset.labels, right, count]
+def to_link(preset: Preset) -> str:
+    """A taught network, in half precision, as text for a link; empty if that would be too long."""
+    about = [preset.own.name, preset.default_patch_size, preset.labels]
     head = np.frombuffer(preset.head, np.float32).astype("<f2")
     data = json.dumps(about, ensure_ascii=False, separators=(",", ":")).encode() + b"\0" + head.tobytes()
     text = base64.urlsafe_b64encode(data).decode().rstrip("=")
-    if len(text) > MAX_LINK:
-        raise LabelError(TOO_LONG)
-    return text
+    return text if len(text) <= MAX_LINK else ""
 
 
-def from_link(text: Any) -> tuple[str, int, tuple[str, ...], Head, int, int]:
-    """Name, patch size, labels, head, right and all examples of a text by anybody.
+def from_link(text: Any) -> tuple[str, int, tuple[str, ...], Head]:
+    """The network's name, patch size, labels and head in a text by anybody.
 
     Raises:
         CheckpointError: If it is not what ``to_link`` writes.
@@ -224,14 +220,13 @@ def from_link(text: Any) -> tuple[str, int, tuple[str, ...], Head, int, int]:
             raise ValueError
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         about, separator, numbers = data.partition(b"\0")
-        model, patch_size, names, right, count = json.loads(about)
+        model, patch_size, names = json.loads(about)
         labels = check_labels(names, MAX_VISITOR_CLASSES)
         head = np.frombuffer(numbers, "<f2").astype(np.float32).reshape(len(labels), -1)
-        whole = all(type(number) is int for number in (patch_size, right, count))
-        if not (separator and isinstance(model, str) and whole and 0 <= right <= count and head.shape[1] > 1):
+        if not (separator and isinstance(model, str) and type(patch_size) is int and head.shape[1] > 1):
             raise ValueError
         if not np.isfinite(head).all():
             raise ValueError
     except (TypeError, ValueError, RecursionError) as error:
         raise CheckpointError(BAD_LINK) from error
-    return model, patch_size, labels, head, right, count
+    return model, patch_size, labels, head

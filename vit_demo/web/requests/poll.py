@@ -22,6 +22,7 @@ from vit_demo.web.requests import parse
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
 from vit_demo.web.requests.packing import message_of, pack
+from vit_demo.web.requests.teaching import TeachRequest, open_link, teach_job
 from vit_demo.web.requests.training import archive, handle_training
 from vit_demo.weights import Preset
 
@@ -40,7 +41,7 @@ earlier picture occupy until they return.
 REPLY_CACHE_BYTES = 16 << 20
 """Size of the cache of compressed replies."""
 
-NAMES = frozenset({*KINDS, "method_docs", "models", "train", "model"})
+NAMES = frozenset({*KINDS, "method_docs", "models", "train", "model", "teach"})
 """All kinds of requests."""
 
 _replies: ByteCache[bytes] = ByteCache(REPLY_CACHE_BYTES, len)
@@ -53,7 +54,8 @@ async def handle(request: Any) -> bytes:
     Args:
         request: ``kind``, one of ``KINDS``, with the ``source`` of the result (see ``payload.source_of``) and the
             fields of that kind; or ``{"kind": "method_docs", "method": ...}``; or ``{"kind": "model", "name": ...}``,
-            which downloads a model if necessary and describes it for the menu; or ``{"kind": "models"}``, the menu; or
+            which downloads a model if necessary and describes it for the menu, or with ``taught``, the text of a link,
+            makes it; or ``{"kind": "models"}``, the menu; or ``{"kind": "teach", ...}``, see ``TeachRequest``; or
             ``{"kind": "train", ...}``, see ``handle_training``; or ``{"kind": "train", "download": name}``.
 
     Returns:
@@ -94,6 +96,14 @@ async def _find_preset(name: str) -> Preset:
     return await _poll(visitor_presets.prepare(name)) if preset is None else preset
 
 
+async def _model(name: Any, taught: Any) -> dict[str, Any]:
+    """The entry of a model for the menu, by its name or by the text of a link that was taught."""
+    if taught is not None:
+        return model_entry(await open_link(taught, _find_preset))
+    known = visitor_presets.model_name(name)
+    return model_entry(await _find_preset(known), known)
+
+
 async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
     if not isinstance(request, dict):
         raise InputError("The request is not an object: reload the page.")
@@ -108,9 +118,11 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
         return get_engine().jobs.submit(("archive", network), lambda: pack({"result": archive(network)}), "files")
     if kind == "train":
         return pack({"result": await handle_training(request)})
+    if kind == "teach":
+        wanted = TeachRequest.parse(request)
+        return teach_job(wanted, await _find_preset(wanted.name))
     if kind == "model":
-        name = visitor_presets.model_name(request.get("name"))
-        return pack({"result": model_entry(await _find_preset(name), name)})
+        return pack({"result": await _model(request.get("name"), request.get("taught"))})
     if kind not in KINDS:
         raise InputError(f"There is no request {kind!r}: choose one of {', '.join(KINDS)}.")
     source = parse.ResultRequest.parse(request.get("source"))
