@@ -19,13 +19,13 @@ from timm.models.vision_transformer import checkpoint_filter_fn
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from recipes.digits import load_digits
+from recipes.predictions import predict
+from recipes.recipes import RECIPES
+from recipes.trainer import Trainer
 from vit_demo.images import preprocess, read_image
 from vit_demo.model import ViT
 from vit_demo.model.config import VIT_TINY
-from vit_demo.training.digits import load_digits
-from vit_demo.training.predictions import predict
-from vit_demo.training.recipes import RECIPES
-from vit_demo.training.trainer import Trainer
 from vit_demo.weights import find_preset
 
 IMAGE_SIZE, CROP, HALF = 224, 0.9, (0.5, 0.5, 0.5)

@@ -33,7 +33,7 @@ from benchmarks.cases import (
 )
 from vit_demo.methods import attention_from, relevance, rollout, to_grid
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.trace import Trace, TracedViT
+from vit_demo.trace import OwnViT, Trace, TracedViT
 
 THREADS = 2
 SIZES = {197: (224, 16), 785: (224, 8), 2305: (384, 8), 9217: (768, 8)}
@@ -63,7 +63,7 @@ def build(tokens: int) -> tuple[TracedViT, Tensor]:
     with torch.no_grad():
         for parameter in vit.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.05)
-    return TracedViT.of(vit), torch.randn(1, 3, image_size, image_size)
+    return OwnViT(vit), torch.randn(1, 3, image_size, image_size)
 
 
 def check(model: TracedViT, images: Tensor) -> None:

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from recipes.digits import DIGITS, load_digits
+from recipes.image_dataset import ImageDataset, find_file, open_arrays
+from recipes.predictions import predict
 from vit_demo.errors import EmptyDrawingError
 from vit_demo.images import to_mnist
-from vit_demo.training.digits import DIGITS, load_digits
-from vit_demo.training.image_dataset import ImageDataset, find_file, open_arrays
-from vit_demo.training.predictions import predict
 from vit_demo.weights import find_preset
 from vit_demo.weights.checkpoints import load_model
 

@@ -30,15 +30,15 @@ from tqdm import tqdm
 from benchmarks.attention import peak
 from benchmarks.board import Record, document, plot, table
 from benchmarks.board_methods import maps
+from recipes.datasets import load_split
+from recipes.predictions import normalise
 from vit_demo import load
 from vit_demo.images import preprocess, read_image
 from vit_demo.methods.subsets import subset_logits
 from vit_demo.metrics import blur, faithfulness
 from vit_demo.model import ViT
 from vit_demo.model.config import VIT_TINY
-from vit_demo.trace import TracedViT
-from vit_demo.training.datasets import load_split
-from vit_demo.training.predictions import normalise
+from vit_demo.trace import OwnViT, TracedViT
 from vit_demo.weights import find_preset
 
 PRETRAINED = "vit-ti16"
@@ -56,7 +56,7 @@ def pretrained(folder: Path) -> TracedViT:
     stored = np.load(folder / "vit_ti16_imagenet1k" / "vit_ti16_224.npz")
     model = ViT(VIT_TINY)
     model.load_state_dict({name: torch.from_numpy(stored[name]) for name in stored.files})
-    return TracedViT.of(model.eval().requires_grad_(False))
+    return OwnViT(model.eval().requires_grad_(False))
 
 
 def photos(folder: Path, count: int) -> Iterator[Tensor]:
@@ -73,7 +73,7 @@ def network_and_images(name: str, folder: Path) -> tuple[TracedViT, Iterator[Ten
     if name == PRETRAINED:
         return pretrained(folder), photos(folder, 1000)
     preset = find_preset(name)
-    model = TracedViT.of(load(name, preset.default_patch_size, "cpu").requires_grad_(False))
+    model = OwnViT(load(name, preset.default_patch_size, "cpu").requires_grad_(False))
     images = load_split(preset, folder, "validation").evenly_spaced(200).images
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
     return model, iter(normalise(images[order].float() / 255, preset).split(1))

@@ -41,15 +41,12 @@ VISITOR = {"X-Forwarded-For": "198.51.100.1"}
 HEAD = """\
 | flood | requests per s | refused | drawing ms: alone | flooded | times | slow map ms: alone | flooded | times | lost |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
-REST_SECONDS = 20
+REST_SECONDS = 12
 """Time after which the server should be as before: streams that nobody opened end after ten."""
 
+REQUEST, JOIN = "/gradio_api/vit_demo/request", "/gradio_api/queue/join"
 Send = Callable[[httpx.AsyncClient, int], Awaitable[httpx.Response]]
-
-
-def encode(file: bytes) -> str:
-    """A file as Base64."""
-    return base64.b64encode(file).decode()
+Act = Callable[[], Awaitable[Any]]
 
 
 def slow_jpeg() -> bytes:
@@ -67,28 +64,20 @@ def large_drawing() -> str:
     return data_url(Image.fromarray(lines).convert("RGB"), lossless=True)
 
 
-async def call(name: str, arguments: Callable[[int], dict[str, Any]], client: httpx.AsyncClient, n: int) -> Any:
-    """Begins a call whose result nobody collects."""
-    return await client.post(f"/gradio_api/call/v2/{name}", json=arguments(n))
+async def post(path: str, body: Callable[[int], Any], client: httpx.AsyncClient, n: int) -> httpx.Response:
+    """Sends JSON, given as text or as what it says."""
+    sent = body(n)
+    text = sent if isinstance(sent, str) else json.dumps(sent)
+    return await client.post(path, content=text, headers={"content-type": "application/json"})
 
 
-async def post(path: str, body: Callable[[int], str], client: httpx.AsyncClient, n: int) -> httpx.Response:
-    """Sends JSON."""
-    return await client.post(path, content=body(n), headers={"content-type": "application/json"})
-
-
-async def upload(file: bytes, client: httpx.AsyncClient, n: int) -> httpx.Response:
+async def upload(file: bytes, client: httpx.AsyncClient, _: int) -> httpx.Response:
     """Uploads a photo that no other is equal to, and requests its result."""
     sent = await client.post("/gradio_api/vit_demo/photo", content=file + secrets.token_bytes(8))
     if sent.is_error:
         return sent
     source = {"upload": sent.json()["path"], "preset": "photos-tiny", "patch_size": 10, "fit": "crop"}
-    return await request(lambda _: {"kind": "result", "source": source}, client, n)
-
-
-async def request(data: Callable[[int], Any], client: httpx.AsyncClient, n: int) -> httpx.Response:
-    """A request of the page."""
-    return await client.post("/gradio_api/vit_demo/request", json=data(n))
+    return await client.post(REQUEST, json={"kind": "result", "source": source})
 
 
 async def send_raw(
@@ -124,11 +113,6 @@ def flooder(n: int, addresses: str) -> str:
     return f"203.0.113.{1 + n % int(addresses)}"
 
 
-async def open_page(client: httpx.AsyncClient, _: int) -> httpx.Response:
-    """The page, without its scripts and styles."""
-    return await client.get("/")
-
-
 def ways(digits: Sequence[str]) -> dict[str, tuple[Send, int, float]]:
     """What is sent, by how many connections, and the pause of each in seconds."""
 
@@ -138,33 +122,28 @@ def ways(digits: Sequence[str]) -> dict[str, tuple[Send, int, float]]:
         return {"image": digits[n // 60 % len(digits)], "preset": "digits-small", "patch_size": 2, "method": method,
                 "label": str(n % 10)}  # fmt: skip
 
-    def session(n: int) -> str:
-        return json.dumps({"data": [], "fn_index": 0, "session_hash": secrets.token_hex(8), "trigger_id": None})
+    def session(n: int) -> dict[str, Any]:
+        return {"data": [], "fn_index": 0, "session_hash": secrets.token_hex(8), "trigger_id": None}
 
     def model(n: int) -> dict[str, Any]:
         return {"kind": "model", "name": ("vit-s16", "deit-ti16", "vit-b16")[n % 3]}
 
     lists = '{"data": [' + "[]," * 300_000 + '[]], "fn_index": 0, "session_hash": "x"}'
-    large = {"preset": "digits-small", "patch_size": 4, "fit": "crop"}
     canvas = base64.b64decode(large_drawing().partition(",")[2])
+    chunk = struct.pack(">I4sI", 0, b"abCd", zlib.crc32(b"abCd"))
+    large = {"preset": "digits-small", "patch_size": 4, "fit": "crop"}
 
     start = "HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: FLOODER\r\n"
-    join, page = f"POST /gradio_api/queue/join {start}", f"GET /healthz {start}\r\n".encode()
+    join, page = f"POST {JOIN} {start}", f"GET /healthz {start}\r\n".encode()
     slow = f"{join}Content-Length: 1000000\r\n\r\n{{".encode()
     chunks = f"{join}Transfer-Encoding: chunked\r\n\r\n".encode() + b"1\r\n \r\n" * 170_000
 
-    def tool(n: int) -> str:
-        return json.dumps({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": "x" * 900_000}})
+    def tool(n: int) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": "x" * 900_000}}
 
-    def many_chunks(n: int) -> dict[str, Any]:
-        file = (
-            canvas[:33] + (struct.pack(">I4sI", 0, b"abCd", zlib.crc32(b"abCd")) * 55_000) + canvas[33:] + b"%08d" % n
-        )
-        return {"kind": "result", "source": {**large, "drawing": f"data:image/png;base64,{encode(file)}"}}
-
-    def drawing(n: int) -> dict[str, Any]:
+    def drawing(n: int, file: bytes = canvas) -> dict[str, Any]:
         # Bytes after the end of the picture, so that no result is in a cache.
-        url = f"data:image/png;base64,{encode(canvas + b'%08d' % n)}"
+        url = f"data:image/png;base64,{base64.b64encode(file + b'%08d' % n).decode()}"
         return {"kind": "result", "source": {**large, "drawing": url}}
 
     def stream(n: int) -> bytes:
@@ -172,24 +151,25 @@ def ways(digits: Sequence[str]) -> dict[str, tuple[Send, int, float]]:
         address = f"203.0.113.{n % 3 if n < 600 else 3 + n % 25}"
         return f"GET /gradio_api/heartbeat/{n} {start}\r\n".replace("FLOODER", address).encode()
 
+    many_chunks = partial(drawing, file=canvas[:33] + chunk * 55_000 + canvas[33:])
     photo = f"POST /gradio_api/vit_demo/photo {start}Content-Length: 1000000\r\n\r\n".encode() + bytes(60_000)
     # Nine scripts without compression, of 6 MB in all.
     scripts = b"".join(f"GET /assets/{name} {start}\r\n".encode() for name in large_scripts())
 
     return {
-        "calls that nobody collects": (partial(call, "faithfulness", drawn), 8, 0.05),
+        "calls that nobody collects": (partial(post, "/gradio_api/call/v2/faithfulness", drawn), 8, 0.05),
         "photos that are slow to decode": (partial(upload, slow_jpeg()), 6, 1.0),
-        "large drawings": (partial(request, drawing), 8, 0.02),
-        "JSON of a million brackets": (partial(post, "/gradio_api/queue/join", lambda n: lists), 8, 0.0),
-        "sessions": (partial(post, "/gradio_api/queue/join", session), 8, 0.0),
-        "downloads that are left": (partial(request, model), 3, 0.3),
-        "the page": (open_page, 8, 0.0),
+        "large drawings": (partial(post, REQUEST, drawing), 8, 0.02),
+        "JSON of a million brackets": (partial(post, JOIN, lambda _: lists), 8, 0.0),
+        "sessions": (partial(post, JOIN, session), 8, 0.0),
+        "downloads that are left": (partial(post, REQUEST, model), 3, 0.3),
+        "the page": (lambda client, _: client.get("/"), 8, 0.0),
         "slow bodies": (partial(send_raw, lambda n: slow, 15), 64, 0.0),
         "chunks of one byte": (partial(send_raw, lambda n: chunks, 15), 8, 0.0),
         "pipelined requests": (partial(send_raw, lambda n: page * 3000, 5), 8, 0.0),
-        "mapped addresses": (partial(post, "/gradio_api/queue/join", session), 64, 0.0),
+        "mapped addresses": (partial(post, JOIN, session), 64, 0.0),
         "names of tools": (partial(post, "/gradio_api/mcp/", tool), 4, 0.0),
-        "drawings of many chunks": (partial(request, many_chunks), 8, 0.02),
+        "drawings of many chunks": (partial(post, REQUEST, many_chunks), 8, 0.02),
         "idle streams": (partial(send_raw, stream, 15), 800, 0.0),
         "slow uploads": (partial(send_raw, lambda n: photo, 15), 540, 0.0),
         "unread downloads": (partial(send_raw, lambda n: scripts, 15, reads=False), 150, 0.0),
@@ -231,11 +211,11 @@ def resources(server: Server) -> dict[str, float]:
     return {"MB": round(server.megabytes), "threads": tasks, "descriptors": descriptors, "files": files}
 
 
-async def waits(draw: Callable[[], Awaitable[Any]], slow: Callable[[], Awaitable[Any]], seconds: float) -> Any:
+async def waits(draw: Act, slow: Act, seconds: float) -> tuple[list[float], list[float], list[str]]:
     """Draws every second and requests one slow map after the other; the seconds of each, and the errors."""
-    until, times, lost = time.monotonic() + seconds, ([], []), []
+    drawing, map_, lost, until = list[float](), list[float](), list[str](), time.monotonic() + seconds
 
-    async def repeat(what: Callable[[], Awaitable[Any]], into: list[float], pause: float) -> None:
+    async def repeat(what: Act, into: list[float]) -> None:
         while time.monotonic() < until:
             started = time.perf_counter()
             try:
@@ -243,18 +223,14 @@ async def waits(draw: Callable[[], Awaitable[Any]], slow: Callable[[], Awaitable
                 into.append(time.perf_counter() - started)
             except Exception as error:
                 lost.append(repr(error))
-            await asyncio.sleep(pause)
+            await asyncio.sleep(0.5)
 
-    await asyncio.gather(repeat(draw, times[0], 0.5), repeat(slow, times[1], 0.5))
-    return statistics.median(times[0]), statistics.median(times[1]), lost
+    await asyncio.gather(repeat(draw, drawing), repeat(slow, map_))
+    return drawing, map_, lost
 
 
 async def compare(
-    server: Server,
-    digits: Sequence[str],
-    draw: Callable[[], Awaitable[Any]],
-    slow: Callable[[], Awaitable[Any]],
-    options: argparse.Namespace,
+    server: Server, digits: Sequence[str], draw: Act, slow: Act, options: argparse.Namespace
 ) -> list[str]:
     """Prints a row for each way to flood; returns the errors that the other visitor got."""
     seconds = options.seconds
@@ -263,23 +239,24 @@ async def compare(
     for way in chosen:  # fills the caches, and starts the threads that stay
         await flood(server.url, digits, way, 2)
     await asyncio.sleep(REST_SECONDS)
-    before = resources(server)
+    before, alone = resources(server), await waits(draw, slow, seconds / 2)
     print(f"\nBefore: {before}\n\n{HEAD}")
-    errors: list[str] = []
+    errors = alone[2]
     for way in chosen:
-        alone = await waits(draw, slow, seconds / 2)  # each time anew: the speed of a shared machine changes
         arguments = [server.url, way, str(seconds), str(options.addresses), *digits]
         command = ["nice", "-n", "19", sys.executable, "-m", "benchmarks.flood", *arguments]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as process:
             await asyncio.sleep(3)  # until it has begun
-            drawing, map_, lost = await waits(draw, slow, seconds - 3)
+            flooded = await waits(draw, slow, seconds - 3)
             sent, refused = json.loads((await asyncio.to_thread(process.communicate))[0])
-        errors += [*alone[2], *lost]
-        both = ((alone[0], drawing), (alone[1], map_))
-        waited = " | ".join(f"{1000 * one:.0f} | {1000 * two:.0f} | {two / one:.1f}" for one, two in both)
-        print(f"| {way} | {sent / seconds:.0f} | {refused} | {waited} | {len(lost)} |", flush=True)
         await asyncio.sleep(REST_SECONDS)
-    print(f"\n{REST_SECONDS} s later: {resources(server)}, before: {before}")
+        later = await waits(draw, slow, seconds / 2)  # alone again: the speed of a shared machine changes
+        medians = [(statistics.median(alone[at] + later[at]), statistics.median(flooded[at])) for at in (0, 1)]
+        waited = " | ".join(f"{1000 * one:.0f} | {1000 * two:.0f} | {two / one:.1f}" for one, two in medians)
+        print(f"| {way} | {sent / seconds:.0f} | {refused} | {waited} | {len(flooded[2])} |", flush=True)
+        errors += [*flooded[2], *later[2]]
+        alone = later
+    print(f"\nAfterwards: {resources(server)}, before: {before}")
     return errors
 
 

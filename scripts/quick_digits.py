@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vit_demo.training.digits import load_digits
+from recipes.digits import load_digits
 from vit_demo.training.small import DIGITS_FILE, NUM_TEST, NUM_TRAIN
 
 SEED = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
 
 from vit_demo.web.api.schemas import MethodEntry
 from vit_demo.web.frontend import assets
@@ -61,7 +61,7 @@ export interface Server {
 
 def typescript() -> str:
     """The text of the file."""
-    kinds = " | ".join(f'"{kind}"' for kind in (*KINDS, "method_docs", "model", "models"))
+    kinds = " | ".join(f'"{kind}"' for kind in KINDS)
     facts = {name: _of_value(value) for name, value in constants().items()}
     parts = [
         "// Written by `python -m scripts.typescript` from the Python types; do not edit.",
@@ -96,7 +96,7 @@ def _of_type(hint: Any) -> str:
         return " | ".join(map(_of_type, arguments))
     if origin is Literal:
         return " | ".join(f'"{value}"' for value in arguments)
-    if origin is NotRequired:
+    if origin in (Annotated, NotRequired):
         return _of_type(arguments[0])
     if origin in (list, tuple):  # tuples of any length
         return f"{_of_type(arguments[0])}[]"

@@ -18,13 +18,32 @@ from torch import Tensor
 
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.service.engine import _engines
-from vit_demo.trace import Trace, TracedViT
+from vit_demo.trace import OwnViT, Trace, TracedViT
 from vit_demo.web.guard import uploads
 
 # Each process of pytest-xdist has its own range of ports: an MCP server cannot start again if another took its port.
 gradio.http_server.INITIAL_PORT_VALUE += 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 
+TESTS = Path(__file__).parent
+
 gc.disable()  # while the tests are imported, which leaves little garbage
+
+
+SLOW_FILES = ("PLACEHOLDER",)
+"""Files that take more than about five seconds, longest first: so they run, lest a worker ends alone with one."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts slow files first, and marks what is in no slow file, and needs no browser, as quick."""
+    places = {name: place for place, name in enumerate(SLOW_FILES)}
+
+    def place(item: pytest.Item) -> int:
+        return places.get(item.path.relative_to(TESTS).as_posix(), len(places))
+
+    for item in items:
+        if place(item) == len(places) and "browser" not in item.path.parts:
+            item.add_marker("quick")
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:
@@ -61,7 +80,7 @@ def trace_of() -> Callable[..., Trace]:
 
     def run(batch: int = 2, size: tuple[int, int] = (16, 16), dtype: torch.dtype = torch.float32, **fields):
         shape = {"image_size": 16, "patch_size": 4, "num_classes": 5, "embed_dim": 24, "depth": 3, "num_heads": 3}
-        model, trace = TracedViT.of(ViT(ViTConfig(**{**shape, **fields})).eval()), Trace()
+        model, trace = OwnViT(ViT(ViTConfig(**{**shape, **fields})).eval()), Trace()
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(torch.randn_like(parameter), alpha=0.3)
@@ -81,7 +100,7 @@ def network() -> Callable[..., TracedViT]:
         model = ViT(ViTConfig(**{**shape, **fields})).eval().requires_grad_(False)
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.3)
-        return TracedViT.of(model)
+        return OwnViT(model)
 
     return make
 

@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks.__main__ import BENCHMARKS, main
 
+OURS = ("benchmarks", "recipes", "vit_demo")
 FILES = sorted((Path(__file__).parents[1] / "benchmarks").glob("*.py"))
 
 
@@ -42,7 +43,7 @@ def test_without_a_name_all_are_listed(
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_a_benchmark_imports_from_this_project_exists(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.ImportFrom) or (node.module or "").split(".")[0] not in ("benchmarks", "vit_demo"):
+        if not isinstance(node, ast.ImportFrom) or (node.module or "").split(".")[0] not in OURS:
             continue
         names = [alias.name for alias in node.names]
         if node.module == "vit_demo.serve":  # imports Ray

@@ -19,6 +19,7 @@ from PIL import Image
 
 import vit_demo
 from benchmarks.__main__ import BENCHMARKS
+from recipes import __main__ as recipes
 from vit_demo import cli
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.server import launch
@@ -26,7 +27,7 @@ from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import read_record
 
 from .weights.hub_server import served
-from .weights.word_models import word_files
+from .words.word_models import word_files
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {"docs/api.md": "tests/web/api/test_api_documentation.py", "docs/reference.md": "tests/test_reference.py"}
@@ -56,7 +57,7 @@ NOT_RUN = {
 """Commands that are not run, and why; their files and options are checked where there are any."""
 
 LONG = {
-    "train": "needs data and hours",
+    "train": "takes half a minute; see tests/training/test_small.py",
     "evaluate": "needs data",
     "serve": "does not end; see tests/web/test_serving.py",
 }
@@ -171,6 +172,8 @@ def test_command(command, folder, capsys, monkeypatch):
         run_ours(words[words.index("vit_demo") + 1 :], monkeypatch)
     elif words[0] == "vit-demo":
         run_ours(words[1:], monkeypatch)
+    elif words[:3] == ["python", "-m", "recipes"]:
+        recipes.build_parser().parse_args(words[3:])
     elif words[:2] == ["python", "-m"]:
         check_module(words[2], words[3:])
     elif words[:2] == ["python", "-c"]:

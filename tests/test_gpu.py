@@ -23,7 +23,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from .weights.model_folder import write_files
-from .weights.word_models import word_files
+from .words.word_models import word_files
 
 DEVICE = best_device()
 FEW = {"local_surrogate": {"budget": 40}, "integrated_gradients": {"steps": 8}}

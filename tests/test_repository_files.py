@@ -65,7 +65,7 @@ def test_a_model_card_describes_the_preset_and_gives_measured_figures(card):
 
 
 def test_every_file_that_code_and_documents_name_is_there():
-    folders = ("vit_demo", "docs", "tests", "benchmarks", "scripts", "checkpoints", ".github", ".ci")
+    folders = ("vit_demo", "docs", "tests", "recipes", "benchmarks", "scripts", "checkpoints", ".github", ".ci")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     paths = {path.relative_to(ROOT).as_posix() for path in [*files, *ROOT.glob("*.*")]}
     ends = {path.split("/", count)[-1] for path in paths for count in range(path.count("/") + 1)}

@@ -115,7 +115,7 @@ def load(model: "str | os.PathLike[str]", *, patch_size: int | None = None, devi
     import torch
 
     from vit_demo.checks import find_device, path_or_name
-    from vit_demo.model import ViT
+    from vit_demo.trace import OwnViT
     from vit_demo.weights import find_preset
     from vit_demo.weights.checkpoints import load_model
     from vit_demo.weights.taught import with_classes
@@ -124,7 +124,7 @@ def load(model: "str | os.PathLike[str]", *, patch_size: int | None = None, devi
     with torch.inference_mode(False):  # as in load_checkpoint
         preset = find_preset(path_or_name(model))
         network = with_classes(load_model(preset, patch_size).to(place), preset)
-    return network.module if isinstance(network.module, ViT) else network
+    return network.module if isinstance(network, OwnViT) else network
 
 
 # Here, because this file is above all layers: a result must not import the package that shows it.

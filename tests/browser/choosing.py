@@ -71,7 +71,7 @@ def middle_of(canvas: Locator, row: int, column: int, rows: int = 7, columns: in
 def shown_result(page: Page, *, with_all: bool = False) -> Exploration:
     """The result on the stage, computed by the package; with all its patches on request."""
     request = ResultRequest.parse(page.evaluate(f"{STAGE}.current().source"))
-    preset = PRESETS[request.name]
+    preset = PRESETS[request.preset]
     whole = get_engine().explore_source(request.source, preset, request.patch_size, request.fit)
     dropped = [] if with_all else [divmod(patch, whole.grid[1]) for patch in request.dropped]
     return whole.drop_patches(dropped) if dropped else whole

@@ -13,7 +13,7 @@ from vit_demo.service.engine import _engines
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from ..weights.hub_server import HubServer, served
-from ..weights.word_models import word_files
+from ..words.word_models import word_files
 from .choosing import STAGE, choose_method, launched, open_page
 
 if TYPE_CHECKING:

@@ -86,5 +86,3 @@ def test_data_and_pictures_exclude_each_other(digits, capsys):
     with pytest.raises(SystemExit) as ended:
         main([*TINY, "--pictures", str(digits), "--data", str(digits)])
     assert ended.value.code == 2
-    assert main([*TINY, "--pictures", str(digits), "--plot"]) == 2
-    assert "--plot is for the data of a bundled preset" in capsys.readouterr().err

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+import transformers
 from PIL import Image
 
 import vit_demo
@@ -53,6 +54,35 @@ def test_the_picture_decides_which_model_reads_it(seven, photo, capsys, tmp_path
     assert digit["patch_size"] == 7 and "no patch size 7" in lion["error"] and lion["image"] == str(photo)
     assert main(["compare", str(seven), "--json", "--out", str(tmp_path)]) == 0
     assert {entry["preset"] for entry in json.loads(capsys.readouterr().out)} == {"digits-small"}
+
+
+def test_low_confidence_is_said_of_probabilities_alone(seven, photo, tmp_path, capsys):
+    grey, out = tmp_path / "grey.png", tmp_path / "out"
+    Image.new("RGB", (60, 60), "grey").save(grey)
+    assert main(["explain", str(grey), str(photo), "--preset", "photos-tiny", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    sure, unsure = (f"Model: photos-tiny, patches of 12 px{end}" for end in (".", "; low confidence."))
+    assert printed.index(unsure) < printed.index(str(photo)) < printed.index(sure)
+    shape = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 3, "image_size": 32, "patch_size": 8}
+    scores = transformers.ViTConfig(**shape, intermediate_size=32, num_labels=1, problem_type="regression")
+    transformers.ViTForImageClassification(scores).save_pretrained(tmp_path / "scores")
+    transformers.Dinov2Model(transformers.Dinov2Config(**shape)).save_pretrained(tmp_path / "headless")
+    for name in ("scores", "headless"):  # a number that is no probability, and no classes at all
+        command = ["explain", str(seven), "--preset", str(tmp_path / name), "--method", "rollout"]
+        assert main([*command, "--out", str(out), "--html", str(tmp_path / "r.html"), "--faithfulness"]) == 0
+        printed = capsys.readouterr().out.splitlines()
+        assert f"Model: {tmp_path / name}, patches of 8 px." in printed
+        assert (len(printed) > 5) == (name == "scores") and "low confidence" not in "".join(printed)
+        assert "ollout of " in (tmp_path / "r.html").read_text(encoding="utf-8")
+        assert main([*command, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert len(found["predictions"]) == (name == "scores") and found["is_confident"] is False
+        assert main(["compare", *command[1:], "--out", str(out), "--json"]) == 0
+        [entry] = json.loads(capsys.readouterr().out)
+        assert np.isfinite(entry["maps"]["rollout"]["values"]).all()
+    refused = ["--method", "relevance", "--label", "x"]
+    assert main(["explain", str(seven), "--preset", str(tmp_path / "headless"), *refused]) == 2
+    assert "headless has no classes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["explain", "compare"])

@@ -72,8 +72,8 @@ def test_the_index_shows_the_evidence_for_the_predicted_class(seven, tmp_path):
     pictures = re.findall(r'src="data:image/webp;base64,([^"]+)"', index.read_text(encoding="utf-8"))
     (tmp_path / "shown.webp").write_bytes(base64.b64decode(pictures[1]))
     shown = np.asarray(Image.open(tmp_path / "shown.webp").convert("RGB"), np.float32)
-    expected = np.asarray(ex.overlay(ex.heatmap("libra_fullgrad"), method="libra_fullgrad", size=352), np.float32)
-    other = np.asarray(ex.overlay(ex.heatmap("libra_fullgrad", "1"), method="libra_fullgrad", size=352), np.float32)
+    expected = np.asarray(ex.overlay(ex.heatmap("libra_fullgrad"), method="libra_fullgrad", size=448), np.float32)
+    other = np.asarray(ex.overlay(ex.heatmap("libra_fullgrad", "1"), method="libra_fullgrad", size=448), np.float32)
     assert abs(shown - expected).mean() < min(4, abs(shown - other).mean())  # WebP is lossy
 
 

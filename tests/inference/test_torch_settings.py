@@ -19,7 +19,7 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS
 from vit_demo.model import ViT
 from vit_demo.service.engine import _engines
-from vit_demo.trace import Trace, TracedViT
+from vit_demo.trace import OwnViT, Trace, TracedViT
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights.hub.preprocessing import preprocessing_of
 
@@ -61,7 +61,7 @@ def test_the_default_device(three: Exploration) -> None:
 @pytest.mark.parametrize("name", CLASS_METHODS)
 def test_a_network_loaded_in_inference_mode(three: Exploration, expected: dict[str, np.ndarray], name: str) -> None:
     with torch.inference_mode():
-        model = TracedViT.of(vit_demo.load("digits-tiny", patch_size=7))
+        model = OwnViT(vit_demo.load("digits-tiny", patch_size=7))
     values = METHODS[name].compute(model, three.pixels, 3)
     np.testing.assert_allclose(values[0].numpy(), expected[name], atol=1e-4)
 
@@ -104,7 +104,7 @@ def test_maps_of_a_pass_with_gradients(network: Callable[..., TracedViT], tokens
 @pytest.mark.parametrize("name", ["mean", "blur", "black"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_a_baseline_has_the_dtype_of_the_images(three: Exploration, name: str, dtype: torch.dtype) -> None:
-    model, pixels = TracedViT.of(vit_demo.load("digits-tiny", patch_size=7)).to(dtype), three.pixels.to(dtype)
+    model, pixels = OwnViT(vit_demo.load("digits-tiny", patch_size=7)).to(dtype), three.pixels.to(dtype)
     baseline = metrics.baseline_image(name, pixels, 7, three.preset.mean, three.preset.std)
     assert baseline.dtype == dtype
     assert metrics.faithfulness(model, pixels, 3, torch.rand(4, 4), baseline, patch_size=7).deletion[0] > 0.9
@@ -128,7 +128,7 @@ def test_a_query_counts_from_the_end_and_an_unknown_direction_is_refused(trace_o
 
 
 def test_methods_of_many_passes_explain_the_most_probable_class(three: Exploration) -> None:
-    model = TracedViT.of(vit_demo.load("digits-tiny", patch_size=7))
+    model = OwnViT(vit_demo.load("digits-tiny", patch_size=7))
     occlusion = METHODS["occlusion"]
     assert torch.equal(occlusion.compute(model, three.pixels), occlusion.compute(model, three.pixels, 3))
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from tests.trace.networks import timm_vit
-from tests.weights.word_models import word_model
+from tests.words.word_models import word_model
 from vit_demo.methods import naclip
-from vit_demo.trace import TracedViT, adapt
+from vit_demo.trace import OwnViT, TracedViT, adapt
 from vit_demo.words.classifier import WordClassifier
 
 Network = Callable[..., TracedViT]
@@ -58,7 +58,7 @@ def test_it_is_the_last_block_by_a_plain_loop(network: Network, fields, kept) ->
     entered = list[Tensor]()
     plain.blocks[-1].register_forward_pre_hook(lambda _, args: entered.append(args[0]))
     options = {} if kept is None else {"kept_patches": torch.tensor([kept])}
-    TracedViT.of(plain)(images.double(), **options)
+    OwnViT(plain)(images.double(), **options)
     block, patches = plain.blocks[-1], range(12) if kept is None else kept
     qkv = block.attn.qkv(block.norm1(entered[0])).unflatten(2, (3, model.config.num_heads, -1))[0]  # [N, 3, H, d]
     k, v = qkv[:, 1].transpose(0, 1), qkv[:, 2].transpose(0, 1)

@@ -22,7 +22,7 @@ from vit_demo import features, metrics
 from vit_demo.methods import METHODS
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.resample import num_bytes
-from vit_demo.trace import Trace, TracedViT, adapt
+from vit_demo.trace import OwnViT, Trace, TracedViT, adapt
 
 Make = Callable[..., TracedViT]
 
@@ -38,7 +38,7 @@ def both(request: pytest.FixtureRequest, network: Make) -> tuple[TracedViT, Trac
     if request.param != "timm":
         here = network(**({"pool": "mean", "class_token": False} if "mean" in request.param else {}))
         with OtherDevice():
-            return here, TracedViT.of(moved(here.module))
+            return here, OwnViT(moved(here.module))
     module = timm.create_model("vit_tiny_patch16_224", img_size=16, patch_size=4, num_classes=5, depth=2).eval()
     with OtherDevice():
         return adapt(module, 16), adapt(moved(module), 16)
@@ -83,7 +83,7 @@ def test_another_patch_size_is_derived_there(network: Make):
     here = network()
     images = torch.randn(1, 3, 16, 16)
     with OtherDevice(), torch.no_grad():
-        there = TracedViT.of(moved(here.module))
+        there = OwnViT(moved(here.module))
         for size in (2, 8, 2):
             assert close(there(images.to(THERE), patch_size=size), here(images, patch_size=size))
 
@@ -119,7 +119,7 @@ def test_a_forward_runs_as_on_cuda(name: str, monkeypatch: pytest.MonkeyPatch):
         network.load_state_dict({n: torch.empty(shape, device="cuda") for n, shape in shapes.items()}, assign=True)
         target = (1,) if method.class_specific else ()
         options = {"with_values": False} if name == "libra_fullgrad" else {}  # which come from its backward
-        found = method.compute(TracedViT.of(network), torch.empty(1, 3, 16, 16, device="cuda"), *target, **options)
+        found = method.compute(OwnViT(network), torch.empty(1, 3, 16, 16, device="cuda"), *target, **options)
         assert found.device.type == "cuda" and found.shape == (1, 4, 4) and found.dtype == torch.float32
 
 

@@ -5,92 +5,24 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
+from torch import Tensor
 
-from vit_demo.errors import PresetError
-from vit_demo.methods import attnlrp, grad_cam, legrad, libra_fullgrad, naclip, relevance
-from vit_demo.methods.targets import input_gradient
+from vit_demo.methods import naclip
 from vit_demo.trace import adapt
 
-WIDTH, HEADS, EPS = 24, 3, 1e-5
-METHODS = [libra_fullgrad, attnlrp, relevance, naclip]
-Function = Callable[..., Any]
+from .written_out import EPS, HEADS, WIDTH, Function, check, pair
 
 
-class Layer(nn.Module):
-    """A function with a weight and a bias, as a module."""
-
-    def __init__(self, function: Function, weight: Tensor, bias: Tensor) -> None:
-        super().__init__()
-        self.function, self.weight, self.bias = function, nn.Parameter(weight), nn.Parameter(bias)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.function(x, self.weight, self.bias)
-
-
-class Vit(nn.Module):
-    """A small Vision Transformer whose norms, activation, linear maps and attention are functions."""
-
-    def __init__(
-        self,
-        norm: Function = lambda x, w, b: F.layer_norm(x, (WIDTH,), w, b, EPS),
-        act: Function = F.gelu,
-        linear: Function = F.linear,
-        attend: Function = F.scaled_dot_product_attention,
-        run: Function = lambda block, x: block(x),
-        gated: bool = False,
-    ) -> None:
-        super().__init__()
-        self.run, self.patches = run, nn.Conv2d(3, WIDTH, 8, 8)
-        self.cls, self.positions = (nn.Parameter(torch.randn(1, n, WIDTH) / 2) for n in (1, 17))
-
-        def layer(outputs: int, inputs: int) -> Layer:
-            return Layer(linear, torch.randn(outputs, inputs) / inputs**0.5, torch.randn(outputs) / 3)
-
-        def block() -> Block:
-            layers = layer(3 * WIDTH, WIDTH), layer(48, WIDTH), layer(WIDTH, 24 if gated else 48)
-            return Block(attend, act, self.make_norm(norm), self.make_norm(norm), *layers)
-
-        self.blocks = nn.ModuleList([block(), block()])
-        self.norm, self.head = self.make_norm(norm), nn.Linear(WIDTH, 5)
-
-    def make_norm(self, norm: Function) -> Layer:
-        return Layer(norm, torch.rand(WIDTH) + 0.5, torch.randn(WIDTH) / 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.patches(x).flatten(2).transpose(1, 2)
-        x = torch.cat([self.cls.expand(len(x), -1, -1), x], 1) + self.positions
-        for block in self.blocks:
-            x = self.run(block, x)
-        return self.head(self.norm(x)[:, 0])
-
-
-class Block(nn.Module):
-    def __init__(self, attend: Function, act: Function, norm1, norm2, qkv, fc1, fc2) -> None:
-        super().__init__()
-        self.attend, self.act, self.norm1, self.norm2 = attend, act, norm1, norm2
-        self.qkv, self.fc1, self.fc2, self.proj = qkv, fc1, fc2, nn.Linear(WIDTH, WIDTH)
-
-    def forward(self, x: Tensor) -> Tensor:
-        q, k, v = self.qkv(self.norm1(x)).unflatten(2, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
-        x = x + self.proj(self.attend(q, k, v).transpose(1, 2).flatten(2))
-        return x + self.fc2(self.act(self.fc1(self.norm2(x))))
-
-
-def pair(kind: str, plain: Function | None, written: Function, **shape: Any) -> tuple[nn.Module, nn.Module]:
-    torch.manual_seed(1)
-    reference = Vit(**({kind: plain} if plain else {}), **shape).eval()
-    other = Vit(**{kind: written}, **shape).eval()
-    other.load_state_dict(reference.state_dict())
-    return reference, other
+@pytest.fixture(autouse=True)
+def _warnings_are_errors() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
 
 
 def variance(x: Tensor) -> Tensor:
@@ -233,12 +165,6 @@ def merged(q, k, v):
     return (torch.bmm(q, k.mT) * 8**-0.5).softmax(-1).bmm(v).unflatten(0, (-1, HEADS))
 
 
-def baddbmm(q, k, v):
-    q, k, v = (x.flatten(0, 1) for x in (q, k, v))
-    scores = torch.baddbmm(q.new_zeros(1, 1, 1), q, k.transpose(1, 2), beta=0, alpha=8**-0.5)
-    return torch.bmm(scores.softmax(-1), v).unflatten(0, (-1, HEADS))
-
-
 def in_place_scale(q, k, v):
     scores = q @ k.mT
     scores *= 8**-0.5
@@ -287,146 +213,10 @@ CASES: list[tuple[str, Function | None, Function, dict[str, bool]]] = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _warnings_are_errors() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
-
-
-def check(reference: nn.Module, other: nn.Module, methods: Sequence[Function] = METHODS) -> None:
-    images = torch.randn(2, 3, 32, 32)
-    torch.testing.assert_close(other(images), reference(images), atol=1e-5, rtol=1e-4)
-    networks = [adapt(one, 32) for one in (reference, other)]
-    for method in methods:
-        expected, found = (method(network, images, 3) for network in networks)
-        assert expected.std() > 1e-4
-        most = 1e-3 * float(expected.abs().max())
-        torch.testing.assert_close(found, expected, atol=most, rtol=0, msg=partial("{}: {}".format, method.__name__))
-
-
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_the_maps_are_those_of_torch_s_own_functions(number: int) -> None:
     kind, plain, written, shape = CASES[number]
     check(*pair(kind, plain, written, **shape))
-
-
-class Softmax(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        y = x.softmax(-1)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        y = ctx.saved_tensors[0]
-        return y * (gradient - (gradient * y).sum(-1, keepdim=True))
-
-
-class WholeAttention(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        ctx.save_for_backward(q, k, v)
-        return F.scaled_dot_product_attention(q, k, v)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Any:
-        inputs = [x.detach().requires_grad_() for x in ctx.saved_tensors]
-        with torch.enable_grad():
-            return torch.autograd.grad(F.scaled_dot_product_attention(*inputs), inputs, gradient)
-
-
-class SwishOfOneTensor(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        ctx.save_for_backward(x)
-        return x * torch.sigmoid(x)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        s = torch.sigmoid(ctx.saved_tensors[0])
-        return gradient * s * (1 + ctx.saved_tensors[0] * (1 - s))
-
-
-def test_a_softmax_that_is_an_autograd_function_changes_no_map() -> None:
-    check(*pair("attend", None, lambda q, k, v: Softmax.apply(q @ k.mT * 8**-0.5) @ v), [*METHODS, legrad, grad_cam])
-
-
-@pytest.mark.parametrize("use_reentrant", [False, True])
-def test_a_checkpoint_changes_no_map(use_reentrant: bool) -> None:
-    run, methods = partial(checkpoint, use_reentrant=use_reentrant), [*METHODS, legrad, grad_cam, input_gradient]
-    check(*pair("run", None, lambda block, x: run(block, x)), methods)
-    check(*pair("act", None, lambda x: run(F.gelu, x)), methods)
-    x = torch.ones(1, requires_grad=True)
-    checkpoint(torch.exp, x, use_reentrant=True).backward()  # as before
-    assert "Checkpoint" in checkpoint(torch.exp, x, use_reentrant=True).grad_fn.name() and x.grad > 2.7
-
-
-@torch.no_grad()
-def without_gradients(q, k, v):
-    return F.scaled_dot_product_attention(q, k, v)
-
-
-@pytest.mark.parametrize("method", [libra_fullgrad, attnlrp, relevance, legrad])
-@pytest.mark.parametrize("attend", [WholeAttention.apply, without_gradients])
-def test_attention_without_a_graph_is_refused_by_what_needs_one(method: Function, attend: Function) -> None:
-    _, other = pair("attend", None, attend)
-    with pytest.raises(PresetError, match="torch records no gradients"):
-        method(adapt(other, 32), torch.randn(1, 3, 32, 32), 3)
-
-
-NO_RULE: list[tuple[str, Function, str]] = [
-    ("act", SwishOfOneTensor.apply, "SwishOfOneTensor"),
-    ("act", F.softplus, "Softplus"),
-    ("act", lambda x: F.glu(x.repeat(1, 1, 2)), "Glu"),
-    ("act", torch.sigmoid, "Sigmoid"),
-    ("act", lambda x: x.sin(), "Sin"),
-    ("act", lambda x: torch.ops.aten.gelu(x), "Gelu"),
-    ("act", lambda x: x.clamp(-1, 1), "Clamp"),
-    ("act", lambda x: x.clone().mul_(x + 1), "Mul"),
-    ("norm", lambda x, w, b: F.group_norm(x.flatten(0, 1), 1).view_as(x) * w + b, "NativeGroupNorm"),
-    ("norm", lambda x, w, b: torch.native_layer_norm(x, (WIDTH,), w, b, EPS)[0], "NativeLayerNorm"),
-]
-
-
-UNUSUAL: list[tuple[Function, str]] = [
-    (lambda x, w, b: torch.addmm(b, x.flatten(0, 1), w.t()).view(*x.shape[:2], -1), "Addmm"),
-    (lambda x, w, b: torch.tensordot(x, w, ([2], [1])) + b, "Mm"),
-    (lambda x, w, b: F.conv1d(x.transpose(1, 2), w[:, :, None], b).transpose(1, 2), "Convolution"),
-    (lambda x, w, b: torch.bmm(x, w.T.expand(len(x), -1, -1)) + b, "Bmm"),
-    (lambda x, w, b: torch.einsum("bnhi,hio->bno", x.unflatten(2, (2, -1)), w.T.unflatten(0, (2, -1))) + b, "Bmm"),
-]
-
-
-@pytest.mark.parametrize("number", range(len(UNUSUAL)))
-def test_attnlrp_alone_warns_of_an_unusual_linear_map(number: int) -> None:
-    written, name = UNUSUAL[number]
-    reference, other = pair("linear", None, written)
-    check(reference, other, [libra_fullgrad, relevance, naclip])
-    with pytest.warns(UserWarning, match=f"no rule for the operation {name}"):
-        attnlrp(adapt(other, 32), torch.randn(1, 3, 32, 32), 3)
-
-
-@pytest.mark.parametrize("number", range(len(NO_RULE)))
-def test_a_warning_names_the_operation_without_a_rule(number: int) -> None:
-    kind, written, name = NO_RULE[number]
-    _, other = pair(kind, None, written)
-    images, network = torch.randn(1, 3, 32, 32), adapt(other, 32)
-    for method in (libra_fullgrad, attnlrp):
-        with pytest.warns(UserWarning, match=f"no rule for the operation {name} of this network"):
-            method(network, images, 3)
-    relevance(network, images, 3)  # which has no rules
-
-
-@pytest.mark.parametrize(
-    "attend", [baddbmm, lambda q, k, v: (q[:, :, :, None] * k[:, :, None] * 8**-0.5).sum(-1).softmax(-1) @ v]
-)
-def test_naclip_refuses_keys_that_are_not_seen(attend: Function) -> None:
-    reference, other = pair("attend", None, attend)
-    check(reference, other, [libra_fullgrad, relevance])
-    with pytest.raises(PresetError, match="keys of this network are not seen"):
-        naclip(adapt(other, 32), torch.randn(1, 3, 32, 32), 3)
 
 
 @pytest.mark.parametrize("kept", [None, torch.tensor([[0, 5, 9, 15], [3, 4, 9, 10]])])

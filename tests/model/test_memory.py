@@ -9,7 +9,7 @@ import torch
 
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.resample import num_bytes
-from vit_demo.trace import Trace, TracedViT
+from vit_demo.trace import OwnViT, Trace
 
 BATCH, TOKENS, WIDTH = 3, 17, 24
 
@@ -24,7 +24,7 @@ def test_views_keep_their_whole_storage_and_share_it() -> None:
 def test_a_trace_counts_each_fused_output_once(tiny: ViTConfig) -> None:
     trace = Trace()
     assert trace.num_bytes == 0
-    model, images = TracedViT.of(ViT(tiny)), torch.randn(BATCH, 3, 16, 16)
+    model, images = OwnViT(ViT(tiny)), torch.randn(BATCH, 3, 16, 16)
     with torch.inference_mode():
         model(images, trace)
         fused = 3 * BATCH * TOKENS * WIDTH * 4
@@ -42,14 +42,14 @@ def test_a_trace_counts_queries_keys_and_values_that_share_no_memory(name: str) 
 def test_a_trace_of_tokens_counts_those_of_every_depth_and_the_kept_patches(tiny: ViTConfig) -> None:
     trace, kept_patches = Trace(record_tokens=True), torch.tensor([[0, 3, 5]])
     with torch.inference_mode():
-        TracedViT.of(ViT(tiny))(torch.randn(1, 3, 16, 16), trace, kept_patches=kept_patches)
+        OwnViT(ViT(tiny))(torch.randn(1, 3, 16, 16), trace, kept_patches=kept_patches)
     tokens = 4 * WIDTH * 4  # class token and three patches
     assert len(trace.tokens) == 3 and trace.num_bytes == 2 * 3 * tokens + 3 * tokens + 3 * 8
 
 
 @pytest.mark.parametrize("learned", [True, False])
 def test_a_network_counts_its_weights_and_what_it_derived(tiny: ViTConfig, learned: bool) -> None:
-    model = TracedViT.of(ViT(replace(tiny, pos_embed="learned" if learned else "sincos"))).keep_sizes()
+    model = OwnViT(ViT(replace(tiny, pos_embed="learned" if learned else "sincos"))).keep_sizes()
     weights = 4 * sum(parameter.numel() for parameter in model.parameters())
     assert model.num_bytes == weights
     with torch.inference_mode():

@@ -15,7 +15,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.resample import NUM_SIZES, Resampled, resample_patch_embed, resample_pos_embed
-from vit_demo.trace import TracedViT
+from vit_demo.trace import OwnViT
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def model(tiny: ViTConfig, randomise: Callable[..., nn.Module]) -> ViT:
 @pytest.fixture
 def kept(model: ViT) -> ViT:
     """The same network, which keeps what it derives."""
-    TracedViT.of(model).keep_sizes()
+    OwnViT(model).keep_sizes()
     return model
 
 

@@ -12,7 +12,7 @@ from vit_demo.service import engine as module
 from vit_demo.service.engine import Engine
 from vit_demo.service.jobs import JobRunner
 from vit_demo.service.limits import WorkerPool
-from vit_demo.trace import TracedViT
+from vit_demo.trace import OwnViT
 from vit_demo.weights import PRESETS
 
 TINY = ViTConfig(image_size=32, patch_size=8, num_classes=3, embed_dim=16, depth=3, num_heads=2)
@@ -32,7 +32,7 @@ def tiny(request, monkeypatch):
     config = replace(TINY, pool=request.param, class_token=request.param == "cls")
     sizes = {"patch_sizes": (4, 8), "default_patch_size": 8}
     preset = replace(PRESETS["photos-tiny"], config=config, labels=("a", "b", "c"), mean=HALF, **sizes)
-    model = TracedViT.of(ViT(config).eval())
+    model = OwnViT(ViT(config).eval())
     monkeypatch.setitem(PRESETS, "photos-tiny", preset)
     loads = []
     monkeypatch.setattr(module, "load_model", lambda preset, size: loads.append(size) or model)

@@ -16,7 +16,7 @@ from vit_demo.methods import chunking
 from vit_demo.model import ViT
 from vit_demo.service import engine as engine_module
 from vit_demo.service.engine import Engine
-from vit_demo.trace import Trace, TracedViT
+from vit_demo.trace import OwnViT, Trace
 from vit_demo.weights import PRESETS, costs
 
 OUT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
@@ -88,7 +88,7 @@ def test_each_block_of_a_pass_counts_its_queries_keys_and_values(patch_size):
         deep = replace(preset, config=replace(preset.config, depth=depth))
         estimates.append(costs.forward(deep.config, patch_size).nbytes)
         with torch.inference_mode():
-            TracedViT.of(ViT(deep.config))(torch.zeros(1, 1, 28, 28), trace := Trace(), patch_size=patch_size)
+            OwnViT(ViT(deep.config))(torch.zeros(1, 1, 28, 28), trace := Trace(), patch_size=patch_size)
         traces.append(trace.num_bytes)
     assert estimates[1] - estimates[0] == traces[1] - traces[0] > 0
     assert estimates[0] > 2 * traces[0], "beside them there are other activations"
@@ -100,7 +100,7 @@ def test_an_evicted_repository_is_freed_before_the_next_one_is_loaded(monkeypatc
 
     def load(preset, patch_size):
         alive.append(sum(reference() is not None for reference in references))
-        model = TracedViT.of(ViT(replace(preset.config, depth=1, embed_dim=16, num_heads=1)))
+        model = OwnViT(ViT(replace(preset.config, depth=1, embed_dim=16, num_heads=1)))
         model.itself = [model]
         references.append(weakref.ref(model))
         return model

@@ -21,7 +21,7 @@ from vit_demo.methods.relevance import relevance
 from vit_demo.methods.rollout import rollout
 from vit_demo.methods.targets import pooling_weights
 from vit_demo.trace import Trace, TracedViT, adapt
-from vit_demo.trace.structure import find_patch_size
+from vit_demo.trace.probe import find_patch_size
 
 from .networks import own, plain, timm_vit
 

@@ -11,14 +11,14 @@ from torch import Tensor
 
 import vit_demo
 from vit_demo.errors import PresetError
-from vit_demo.trace import Trace, TracedViT
+from vit_demo.trace import OwnViT, Trace, TracedViT
 
 from .networks import of_this_package
 
 
 @pytest.fixture(params=["fused", "per_head"])
 def network(request: pytest.FixtureRequest) -> TracedViT:
-    return TracedViT.of(of_this_package(projection=request.param)())
+    return OwnViT(of_this_package(projection=request.param)())
 
 
 @pytest.mark.parametrize("patch_size", [2, 8, 16])
@@ -89,7 +89,7 @@ def test_a_reused_recording_holds_only_the_last_pass_and_leaves_the_one_before_a
 )
 def test_a_recording_counts_the_prefix_tokens_of_its_network(fields, prefix: int, images: Tensor) -> None:
     recording = Trace()
-    TracedViT.of(of_this_package(**fields)())(images, recording)
+    OwnViT(of_this_package(**fields)())(images, recording)
     assert (recording.num_prefix_tokens, recording.num_tokens) == (prefix, prefix + 16)
 
 

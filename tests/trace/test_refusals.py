@@ -29,3 +29,12 @@ def test_weights_that_are_elsewhere_are_said(part):
     getattr(module, part).to("meta")
     with pytest.raises(vit_demo.PresetError, match="without offloading"):
         vit_demo.explore(torch.zeros(3, 32, 32), module)
+
+
+@pytest.mark.parametrize("error", [vit_demo.InputError("Give me a photo."), vit_demo.PresetError("Not this one.")])
+def test_a_sentence_of_the_network_is_passed_on_as_it_is(error):
+    module = own()
+    module.register_forward_pre_hook(lambda *_: (_ for _ in ()).throw(error))
+    with pytest.raises(type(error)) as raised:
+        vit_demo.explore(torch.zeros(3, 32, 32), module)
+    assert str(raised.value) == str(error) and type(raised.value) is type(error)

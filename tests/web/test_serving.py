@@ -16,12 +16,14 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
 
 from vit_demo.cli import main
+from vit_demo.errors import BusyError
 from vit_demo.service.engine import _engines, get_engine
 from vit_demo.service.jobs import SHUTTING_DOWN, JobRunner
 from vit_demo.service.limits import POOLS
@@ -32,7 +34,7 @@ from vit_demo.web.page import build_page
 from vit_demo.web.requests.payload import data_url
 from vit_demo.weights.checkpoints import BUNDLED, load_model
 
-from ..asynchronous import run
+from ..asynchronous import run, until
 from ..replies import handle, unpack
 from ..servers import ROOT, free_port, start, wait_for
 
@@ -117,7 +119,7 @@ def test_no_garbage_is_collected_while_the_server_starts(monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")
-def test_a_server_that_is_stopped_finishes_requests_and_deletes_uploads(stop, tmp_path):
+def test_a_server_that_is_stopped_finishes_requests_ends_training_and_deletes_uploads(stop, tmp_path):
     port = free_port()
     process = start(port, "-c", SLOW, GRADIO_TEMP_DIR=str(tmp_path), PYTHONUNBUFFERED="")
     stop.append(process)
@@ -126,54 +128,58 @@ def test_a_server_that_is_stopped_finishes_requests_and_deletes_uploads(stop, tm
     config = json.loads(get(port, "/config"))
     stage = next(c for c in config["components"] if c["props"].get("elem_id") == "stage")
     request = {"kind": "map", "method": "occlusion", "source": stage["props"]["value"]["source"]}
-    assert "done" in post(port, "/gradio_api/vit_demo/request", request)
+    send = partial(post, port, "/gradio_api/vit_demo/request")
+    network = {"image_size": 28, "patch_size": 7, "in_channels": 1, "num_classes": 10, "embed_dim": 32, "depth": 1,
+               "num_heads": 2, "mlp_ratio": 2.0}  # fmt: skip
+    train = {"kind": "train", "begin": {"config": network, "seconds": 60}}
+    training = {"kind": "train", "run": send(train)["result"]["run"]}
+    while send(training)["result"]["state"] != "running":
+        time.sleep(0.1)
+    assert "done" in send(request)
     replies: list[dict] = []
 
     def send_until_done() -> None:
         reply: dict = {"done": 0}
         while "done" in reply:
-            reply = post(port, "/gradio_api/vit_demo/request", request)
+            reply = send(request)
         replies.append(reply)
 
     visitor = threading.Thread(target=send_until_done)
     visitor.start()
     time.sleep(0.5)
     assert list(tmp_path.glob("vit_demo-*"))
-    process.send_signal(signal.SIGTERM)
-    time.sleep(0.5)
-    assert status(port, "/readyz") == 503 and status(port, "/healthz") == 200
-    other = {**request, "kind": "logit_lens"}
-    assert "result" in post(port, "/gradio_api/vit_demo/request", other), "a proxy has not seen it yet"
-    visitor.join(60)
-    assert replies == [{"error": "This took its time."}]
-    assert process.wait(60) == 0
-    assert not list(tmp_path.glob("vit_demo-*")), "uploads are deleted when the process ends"
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")
-def test_a_server_that_is_stopped_ends_training_with_a_sentence_and_in_time(stop):
-    port = free_port()
-    process = start(port, "app.py")
-    stop.append(process)
-    wait_for(port, process)
-    assert status(port, "/readyz") == 200
-    network = {"image_size": 28, "patch_size": 7, "in_channels": 1, "num_classes": 10, "embed_dim": 32, "depth": 1,
-               "num_heads": 2, "mlp_ratio": 2.0}  # fmt: skip
-    train = {"kind": "train", "begin": {"config": network, "seconds": 60}}
-    reply = post(port, "/gradio_api/vit_demo/request", train)
-    again = {"kind": "train", "run": reply["result"]["run"]}
-    while post(port, "/gradio_api/vit_demo/request", again)["result"]["state"] != "running":
-        time.sleep(0.1)
     with urlopen(f"http://127.0.0.1:{port}/gradio_api/heartbeat/abc", timeout=30) as idle:
         assert idle.readline()
         process.send_signal(signal.SIGTERM)
         stopped = time.monotonic()
-        reply = {}
-        while "error" not in reply:
-            reply = post(port, "/gradio_api/vit_demo/request", again)
-        assert "shutting down" in reply["error"]
-        assert process.wait(60) == 0
-    assert time.monotonic() - stopped < server.SHUTDOWN_SECONDS, "it waits for no training"
+        while "error" not in (ended := send(training)):
+            time.sleep(0.05)
+        assert "shutting down" in ended["error"], "it waits for no training"
+        assert status(port, "/readyz") == 503 and status(port, "/healthz") == 200
+        other = {**request, "kind": "logit_lens"}
+        assert "result" in send(other), "a proxy has not seen it yet"
+        visitor.join(60)
+        assert replies == [{"error": "This took its time."}]
+        assert process.wait(60) == 0 and time.monotonic() - stopped < server.SHUTDOWN_SECONDS
+    assert not list(tmp_path.glob("vit_demo-*")), "uploads are deleted when the process ends"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")
+def test_a_server_that_is_stopped_ends_although_no_thread_of_python_can_run(stop):
+    program = """
+import ctypes
+from vit_demo.service.jobs import JobRunner
+from vit_demo.web import server
+
+server.KILL_SECONDS = 1.0
+JobRunner.close = lambda *_: ctypes.PyDLL(None).sleep(3600)  # which keeps the interpreter's lock
+server.launch()
+"""
+    process = start(port := free_port(), "-c", program)
+    stop.append(process)
+    wait_for(port, process)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 1 and "in launch" in process.stdout.read(), "it says where its threads are"
 
 
 def status(port: int, path: str) -> int:
@@ -186,16 +192,20 @@ def status(port: int, path: str) -> int:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")
-def test_uvicorn_ends_although_a_page_is_open_and_deletes_uploads(stop, tmp_path):
+def test_uvicorn_opens_many_files_ends_although_a_page_is_open_and_deletes_uploads(stop, tmp_path):
     (command,) = re.findall(
         r"^python -m uvicorn (.+)$", (ROOT / "docs/hosting.md").read_text().replace("\\\n", " "), re.MULTILINE
     )
     port = free_port()
     arguments = command.replace("--timeout-graceful-shutdown 20", "--timeout-graceful-shutdown 1").split()
-    program = f"import uvicorn; uvicorn.main({[*arguments, '--port', str(port)]!r})"
+    program = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 5000))\n"
+    program += f"import uvicorn; uvicorn.main({[*arguments, '--port', str(port)]!r})"
     process = start(port, "-c", program, GRADIO_TEMP_DIR=str(tmp_path))
     stop.append(process)
     wait_for(port, process)
+    if sys.platform.startswith("linux"):
+        limits = Path(f"/proc/{process.pid}/limits").read_text()
+        assert re.search(r"Max open files +5000 +5000", limits), "as many as the system allows"
     (folder,) = tmp_path.glob("vit_demo-*")
     (folder / "photo.png").write_text("a face")
     with urlopen(f"http://127.0.0.1:{port}/gradio_api/heartbeat/abc", timeout=30) as opened:
@@ -217,19 +227,36 @@ def test_a_server_whose_workers_hang_is_not_healthy(page, monkeypatch):
     assert status(page.server_port, "/healthz") == 200
 
 
+def test_a_server_is_not_healthy_while_one_worker_of_any_kind_is_stuck(page, monkeypatch):
+    go_on = threading.Event()
+    job = get_engine().jobs.submit(None, go_on.wait, "slow")
+    until(lambda: job._started_at < float("inf"))
+    assert status(page.server_port, "/healthz") == 200
+    monkeypatch.setattr("vit_demo.service.job.STUCK_SECONDS", 0.0)
+    assert status(page.server_port, "/healthz") == 503
+    go_on.set()
+    assert job.result()
+    until(lambda: status(page.server_port, "/healthz") == 200)
+
+
+def test_a_server_with_a_full_queue_is_healthy(page):
+    go_on, runner = threading.Event(), get_engine().jobs
+    pool = POOLS["digits"]
+    held = [runner.submit(None, go_on.wait, "digits") for _ in range(pool.workers)]
+    until(lambda: runner.queues["digits"].count() == 0)
+    held += [runner.submit(None, lambda: True, "digits") for _ in range(pool.waiting)]
+    with pytest.raises(BusyError):
+        runner.submit(None, lambda: True, "digits")
+    threading.Timer(0.5, go_on.set).start()
+    assert status(page.server_port, "/healthz") == 200
+    assert all(job.result() for job in held)
+
+
 def test_a_server_that_stops_is_not_said_to_hang(monkeypatch):
     monkeypatch.setattr(get_engine(), "jobs", jobs := JobRunner())
     jobs.close()
     reply = run(server.healthz(None))
     assert (reply.status_code, json.loads(reply.body)) == (503, {"status": SHUTTING_DOWN})
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
-def test_a_server_may_open_as_many_files_as_the_system_allows():
-    program = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 5000))\n"
-    program += "from vit_demo.web.server import asgi_app; asgi_app(); print(open('/proc/self/limits').read())"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=180)
-    assert re.search(r"Max open files +5000 +5000", done.stdout), done.stderr
 
 
 def test_a_page_below_a_path_asks_for_everything_below_it(monkeypatch):

@@ -154,5 +154,6 @@ def test_every_bundled_preset_is_trained(name):
         load_model(preset, patch_size)
         _, record = load_checkpoint(BUNDLED / f"{preset.checkpoint_name(patch_size)}.safetensors")
         assert record["test_accuracy"][str(patch_size)] > 2 / len(preset.labels)
-        assert record["command"].startswith(("python -m vit_demo train", "python -m vit_demo.training.average"))
+        commands = ("python -m recipes train", "python -m vit_demo train", "python -m vit_demo.training.average")
+        assert record["command"].startswith(commands)
         assert {"seed", "epochs", "seconds", "data"} <= record.keys()

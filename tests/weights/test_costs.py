@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_flatten
 from vit_demo.methods import find_method
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.service.limits import SMALL_JOB, job_bytes
-from vit_demo.trace import Trace, TracedViT
+from vit_demo.trace import OwnViT, Trace
 from vit_demo.training.small import BATCH_SIZE, quick_digits, train_small
 from vit_demo.weights import PRESETS, costs
 
@@ -73,7 +73,7 @@ def network(request):
     torch.manual_seed(0)
     config = SHAPES[request.param]
     images = torch.rand(1, config.in_channels, config.image_size, config.image_size)
-    return TracedViT.of(ViT(config).eval().requires_grad_(False)), images
+    return OwnViT(ViT(config).eval().requires_grad_(False)), images
 
 
 @torch.no_grad()

@@ -53,13 +53,6 @@ def test_the_command_line_shows_the_download(cats, photo, tmp_path, capfd):
     assert (tmp_path / "out" / "photo-libra_fullgrad.png").is_file()
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate"])
-@pytest.mark.parametrize("name", ["vit-ti16", "someone/cats"])
-def test_only_bundled_presets_are_trained_and_evaluated(command, name, tmp_path, capsys):
-    assert main([command, name, "--data", str(tmp_path)]) == 2
-    assert "Only bundled presets" in capsys.readouterr().err
-
-
 def test_the_endpoints_take_a_repository(cats, photo, upload):
     found = run(api.predict(upload(Image.open(photo)), cats, 8))
     assert found["grid"] == [8, 8] and found["label"] in ("cat (0)", "dog", "cat (2)")
@@ -112,7 +105,7 @@ def test_a_model_without_a_classifier_head(headless, photo, upload, monkeypatch)
 
 
 def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
-    monkeypatch.setattr("vit_demo.web.requests.poll.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("vit_demo.web.requests.waiting.POLL_SECONDS", 0.02)
     go_on = threading.Event()
 
     def slowly(preset, progress):

@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import vit_demo
 from vit_demo.errors import PresetError
-from vit_demo.trace import Trace, TracedViT, adapt
+from vit_demo.trace import OwnViT, Trace, adapt
 from vit_demo.weights import costs, find_preset, limits
 
 from .model_folder import WEIGHTS_FILE, assert_refused, set_field, timm_files, write_files
@@ -69,7 +69,7 @@ def test_public_networks_are_affordable_where_they_are_native(shape, cheap, expe
 def test_estimates_are_those_of_the_network(patch_size, projection):
     shape = {"image_size": 32, "patch_size": 8, "embed_dim": 64, "depth": 3, "num_heads": 4, "mlp_ratio": 3.0}
     config = vit_demo.model.ViTConfig(**shape, projection=projection)
-    model, pixels = TracedViT.of(vit_demo.model.ViT(config).eval()), torch.zeros(1, 3, 32, 32)
+    model, pixels = OwnViT(vit_demo.model.ViT(config).eval()), torch.zeros(1, 3, 32, 32)
     trace = Trace(record_tokens=True)
     # Written out, because the counter does not know every fused kernel of attention.
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter, torch.no_grad():

@@ -1,6 +1,6 @@
 import pytest
 
-from vit_demo.weights.hub.untrusted_text import quote, sanitize
+from vit_demo.weights.untrusted_text import quote, sanitize
 
 
 @pytest.mark.parametrize(

@@ -29,17 +29,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     That is 0; 2 for invalid input, with one line on stderr; or 130 after Ctrl-C.
     """
+    return run_program(build_parser(), "vit_demo", arguments)
+
+
+def run_program(parser: ArgumentParser, name: str, arguments: Sequence[str] | None) -> int:
+    """Runs the function that a parser finds in the arguments; see ``main``. Errors begin with the program's name."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a file name may not be text in the encoding of a pipe
             stream.reconfigure(errors="backslashreplace")
-    options = build_parser().parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
         return BAD_INPUT if options.run(options) else OK
     except InputError as error:  # any other exception is a bug, and keeps its traceback
-        print(printable(f"vit_demo: {error}"), file=sys.stderr)
+        print(printable(f"{name}: {error}"), file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        print(f"vit_demo: stopped.{getattr(options, 'when_stopped', '')}", file=sys.stderr)
+        print(f"{name}: stopped.{getattr(options, 'when_stopped', '')}", file=sys.stderr)
         return STOPPED
 
 

@@ -107,8 +107,7 @@ def run(options: argparse.Namespace) -> bool:
     if not options.json:
         print_classes(classes)
     if options.html:
-        # A file name may hold bytes that are no text.
-        output.write_file(options.html, report.html().encode(errors="backslashreplace"))
+        report.write(options.html)
         output.print_lines(str(options.html), file=sys.stderr if options.json else sys.stdout)
     return failed
 

@@ -2,78 +2,53 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from jinja2 import Template
-
-from vit_demo.cli import output
 from vit_demo.cli.pictures import Explained, ExplainedMap, Picture
 from vit_demo.defaults import DEFAULT_METHOD
 from vit_demo.scores import as_text
-from vit_demo.version import __version__
+from vit_demo.web.notebook.static import Figure, Section, figure, static_page, write_page
 
 if TYPE_CHECKING:
-    from PIL import Image
-
     from vit_demo.inference.exploration import Exploration
 
-PICTURE_SIDE = 224
-"""Longest side of a picture in the report, in CSS pixels; the files have up to twice as many."""
+FOOTER = "The colours of a map end at its largest absolute value, given below it; values below 0 are blue."
 
 
 class Report:
-    """Collects what ``report.html`` shows of pictures; a result can be dropped from memory once it is added."""
+    """Collects what the report shows of pictures; a result can be dropped from memory once it is added."""
 
     def __init__(self) -> None:
-        self._pictures: list[dict[str, Any]] = []
+        self._sections: list[Section] = []
 
     def add(self, explained: Explained) -> None:
         """Adds a picture with its predictions and maps."""
         result, name, preset = explained.result, explained.picture.name, explained.result.preset
-        seen = _figure(result.image, name, "What the model saw", [f"{result.grid[0]} x {result.grid[1]} patches"])
-        figures = [{**seen, "pixelated": result.photo is None}]
-        for shown in explained.maps:
-            method = shown.method
-            about = f"for {explained.label}" if method.class_specific else "does not depend on the class"
-            if shown.against:
-                about += f" rather than {shown.against}"
-            lines = [about, f"largest value {float(abs(shown.values).max()):.3g} ({method.unit})"]
-            if shown.options:
-                lines.insert(0, ", ".join(f"{name} {value}" for name, value in shown.options.items()))
-            if shown.test:
-                lines.append(shown.verdict)
-            picture = result.overlay(shown.values, method=method.name)
-            figures.append(_figure(picture, f"{method.title} of {name}", method.title, lines))
-        self._pictures.append(
-            {
-                "name": name,
-                "preset": preset,
-                "patch_size": result.patch_size,
-                "predictions": [(label, score, as_text(score, preset.scores)) for label, score in result.top(5)],
-                "is_confident": result.is_confident,
-                "figures": figures,
-            }
-        )
+        size, scores = result.patch_size, preset.scores
+        lines = [f"{preset.title} ({preset.name}), patches of {size} x {size} pixels"]
+        if not result.labels:
+            lines.append("This model has no classes.")
+        elif not result.is_confident and scores != "none":
+            lines.append("Low confidence.")
+        few, knows = preset.few_labels, "The model knows {} classes and takes anything else for one of them."
+        seen = [f"{result.grid[0]} x {result.grid[1]} patches"]
+        figures = [figure(result.image, "What the model saw", seen, alt=name, pixelated=result.photo is None)]
+        figures += [_figure_of(explained, shown) for shown in explained.maps]
+        bars = [(label, as_text(score, scores), None if scores == "none" else score) for label, score in result.top(5)]
+        details = (knows.format(len(few)), ", ".join(few)) if few else None
+        self._sections.append(Section(name, lines, bars, details, [("", figures)]))
 
     def add_failure(self, name: str, message: str) -> None:
         """Adds a picture that could not be read, and why."""
-        self._pictures.append({"name": name, "failure": message})
+        self._sections.append(Section(name, [message], failed=True))
 
-    def html(self) -> str:
-        """The whole file."""
-        template, style = (Path(__file__).with_name(f"report.{end}").read_text("utf-8") for end in ("html", "css"))
-        count = len(self._pictures)
-        return Template(template, autoescape=True, trim_blocks=True, lstrip_blocks=True).render(
-            title="1 picture explained" if count == 1 else f"{count} pictures explained",
-            style=style,
-            pictures=self._pictures,
-            version=__version__,
-        )
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the file; ``InputError`` if that is not possible."""
+        count = len(self._sections)
+        title = "1 picture explained" if count == 1 else f"{count} pictures explained"
+        write_page(path, static_page(title, self._sections, footer=FOOTER, contents=True))
 
 
 def report(
@@ -104,7 +79,7 @@ def report(
         ]
         chosen = result.labels[result.target(label)] if result.labels else None
         collected.add(Explained(Picture(name, name), result, maps, chosen))
-    output.write_file(Path(path), collected.html().encode(errors="backslashreplace"))
+    collected.write(path)
 
 
 def _named(explorations: Iterable[Exploration] | Mapping[str, Exploration]) -> Iterator[tuple[str, Exploration]]:
@@ -115,17 +90,16 @@ def _named(explorations: Iterable[Exploration] | Mapping[str, Exploration]) -> I
             yield result.source if isinstance(result.source, str) else f"Picture {number}", result
 
 
-def _figure(picture: Image.Image, alternative: str, title: str, lines: list[str]) -> dict[str, Any]:
-    """A picture with a caption, and a text for those who do not see it."""
-    scale = PICTURE_SIDE / max(picture.size)
-    small, buffer = picture.copy(), io.BytesIO()
-    small.thumbnail((2 * PICTURE_SIDE, 2 * PICTURE_SIDE))
-    small.save(buffer, "WEBP", quality=90)
-    return {
-        "url": "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii"),
-        "width": round(picture.width * scale),
-        "height": round(picture.height * scale),
-        "alt": alternative,
-        "title": title,
-        "lines": lines,
-    }
+def _figure_of(explained: Explained, shown: ExplainedMap) -> Figure:
+    """A map over its picture, and what it is about."""
+    method = shown.method
+    about = f"for {explained.label}" if method.class_specific else "does not depend on the class"
+    if shown.against:
+        about += f" rather than {shown.against}"
+    lines = [about, f"largest value {float(abs(shown.values).max()):.3g} ({method.unit})"]
+    if shown.options:
+        lines.insert(0, ", ".join(f"{name} {value}" for name, value in shown.options.items()))
+    if shown.test:
+        lines.append(shown.verdict)
+    picture = explained.result.overlay(shown.values, method=method.name)
+    return figure(picture, method.title, lines, alt=f"{method.title} of {explained.picture.name}")

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from vit_demo.model.resample import num_bytes
 from vit_demo.trace import PassOptions, Trace, TracedViT
-from vit_demo.trace.reading import read_patches
 
 LEAST_RATIO = 2.0
 """An outlier is at least this many times as long as the median token."""
@@ -98,7 +97,7 @@ def _read(model: TracedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tens
     if not classes:
         none = read.new_empty(len(read), 0)
         return read, norms, none.long(), none
-    likely = model.to_scores(read_patches(model, x).float()).topk(min(count, classes))
+    likely = model.to_scores(model.read_patches(x).float()).topk(min(count, classes))
     return read, norms, likely.indices, likely.values
 
 

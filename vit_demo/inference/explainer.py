@@ -35,7 +35,6 @@ from vit_demo.inference.inputs import (
 )
 from vit_demo.inference.labels import Labels, class_names
 from vit_demo.inference.named import Named
-from vit_demo.model import ViT
 from vit_demo.scores import SCORES, Scores, scores_for
 from vit_demo.sentences import joined
 from vit_demo.trace import Output, TracedViT, adapt
@@ -271,8 +270,7 @@ class Explainer:
             network = loaded.resized(patch_size)
             network.scores = loaded.scores
             return self._preset, network
-        can_resize = isinstance(self._module, ViT) or hasattr(self._module, "set_input_size")
-        own = None if can_resize else self._patch_size
+        own = None if hasattr(self._module, "set_input_size") else self._patch_size  # others are resized below
         network = adapt(self._module, size, patch_size=own, in_channels=channels, output=self._output)
         if self._patch_size is not None:
             network = network.resized(self._patch_size)

@@ -15,8 +15,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vit_demo.model import ViT
-from vit_demo.model.resample import resample_patch_embed
 from vit_demo.model.vit import PatchEmbed
 from vit_demo.trace import Trace, TracedViT
 
@@ -165,9 +163,8 @@ def positions(model: TracedViT, entry: Entry, pixels: Tensor, patch_size: int) -
         is changed before the first block, ``"none"`` if nothing is added, ``"unseen"`` if that cannot be told; and the
         vectors ``[rows * cols, D]``, if there are any.
     """
-    vit = model.module
-    if isinstance(vit, ViT):
-        return vit.config.pos_embed, vit.pos_embed_for(grid_of(pixels, patch_size))[0, vit.num_pos_embed_prefix :]
+    if (known := model.positions(grid_of(pixels, patch_size))) is not None:
+        return known
     noise = torch.randn(pixels.shape, generator=torch.Generator().manual_seed(0)).to(pixels)
     other = enter(model, noise, Trace(record_tokens=True), patch_size=patch_size)
     if entry.embedded is None or other.embedded is None or len(entry.sums) != len(other.sums):
@@ -186,15 +183,14 @@ def positions(model: TracedViT, entry: Entry, pixels: Tensor, patch_size: int) -
 
 def filters(model: TracedViT, entry: Entry, pixels: Tensor, patch_size: int) -> tuple[Tensor, Tensor] | None:
     """The filters ``[D, C, p, p]`` and biases ``[D]`` that turn each patch into its token, if these do."""
-    vit, embedding = model.module, entry.embedding
-    if isinstance(vit, ViT):
-        proj = vit.patch_embed.proj
-        kernel = vit.patch_embed.kernels.get(proj.weight, patch_size, resample_patch_embed)
-    elif isinstance(embedding, nn.Conv2d) and embedding.weight.shape[1:] == (pixels.shape[1], patch_size, patch_size):
-        proj, kernel = embedding, embedding.weight
-    else:
-        return None
-    bias = kernel.new_zeros(len(kernel)) if proj.bias is None else proj.bias
+    embedding, known = entry.embedding, model.filters(patch_size)
+    if known is None:
+        shape = (pixels.shape[1], patch_size, patch_size)
+        if not isinstance(embedding, nn.Conv2d) or embedding.weight.shape[1:] != shape:
+            return None
+        known = embedding.weight, embedding.bias
+    kernel, bias = known
+    bias = kernel.new_zeros(len(kernel)) if bias is None else bias
     made = F.conv2d(pixels.to(kernel.dtype), kernel, bias, stride=patch_size)[0].flatten(1).T
     assert entry.embedded is not None
     is_close = torch.allclose(made, entry.embedded, rtol=1e-2, atol=1e-3 * float(made.abs().max()))

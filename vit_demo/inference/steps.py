@@ -25,7 +25,6 @@ from vit_demo.inference.step_parts import (
     watch,
     watch_block,
 )
-from vit_demo.model import ViT
 from vit_demo.model.pooling import pool_tokens
 from vit_demo.trace import Trace, TracedViT
 from vit_demo.trace.attention_mode import attention_rows, attention_scores
@@ -88,7 +87,7 @@ def describe_network(
     parts, gated = branches(events, first, second)
     how, added = positions(model, entry, pixels, patch_size)
     facts: Facts = {
-        "own": isinstance(model.module, ViT),
+        "own": model.is_own,
         "width": len(first),
         "head_width": recording.v[0].shape[3],
         "hidden": len(parts.get("hidden", ())),

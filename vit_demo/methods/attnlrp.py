@@ -6,6 +6,7 @@ The fused attention kernel stays, because the rule for its two products is a con
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Unpack
 
 import torch
@@ -17,7 +18,7 @@ from vit_demo.methods.registry import register
 from vit_demo.methods.targets import Target
 from vit_demo.trace import PassOptions, TracedViT
 from vit_demo.trace.attention_mode import fold
-from vit_demo.trace.products import read_product
+from vit_demo.trace.products import MATMUL, read_product
 from vit_demo.trace.trace import to_grid
 
 GAMMA = 0.05
@@ -48,46 +49,10 @@ def attnlrp(
         shares of their own, so the map does not sum to the logit.
     """
     tokens, gradients, trace = token_gradients(
-        model, images, target, against, attention_fn=_Attention.apply, rules=GammaRule(), blocks=slice(1), **options,
+        model, images, target, against, attention_fn=_Attention.apply, rules=ModifiedBackward(RULES, WITHOUT_RULE),
+        blocks=slice(1), **options,
     )  # fmt: skip
     return to_grid((tokens[0] * gradients[0]).sum(2), trace)
-
-
-class GammaRule(ModifiedBackward):
-    """The rules of AttnLRP, also for ``x @ W`` and ``einsum``, to which a bias may be added."""
-
-    def __init__(self) -> None:
-        super().__init__({F.linear: _linear, F.scaled_dot_product_attention: _pooling})
-        self.without_rule = {"Addbmm", "Addmm", "Baddbmm", "Bmm", "Convolution", "Mm", "Mv"}
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """Handles one call of torch; see ``TorchFunctionMode``."""
-        operands, letters = read_product(func, args, kwargs or {})
-        if letters is not None and depends(operands[0]) != depends(operands[1]):
-            first = int(depends(operands[1]))  # the one that depends on the image
-            (x, weight), of_x, of_weight = operands[:: 1 - 2 * first], letters[first], letters[1 - first]
-            inner = (set(of_x) & set(of_weight)) - set(letters[2])
-            if len(of_weight) == 2 and len(inner) == 1:
-                inside = inner.pop()
-                weight = weight.detach() if of_weight[1] == inside else weight.detach().mT
-                z = _Linear.apply(x.movedim(of_x.index(inside), -1), weight, None)
-                axes = (of_x + of_weight).replace(inside, "")
-                return z if axes == letters[2] else z.permute([axes.index(letter) for letter in letters[2]])
-        for z, bias in (args[:2], args[1::-1]) if func in _SUMS else ():
-            if not depends(z) or depends(bias) or not isinstance(bias, Tensor) or bias.numel() != z.shape[-1]:
-                continue
-            node: Any = z.grad_fn
-            while node.name() in _VIEWS and node.next_functions[0][0]:
-                node = node.next_functions[0][0]
-            if hasattr(node, "bias"):
-                node.bias = bias.detach().flatten()
-        return super().__torch_function__(func, types, args, kwargs)
-
-
-_VIEWS = ("ViewBackward0", "PermuteBackward0")
-_SUMS = {torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__, Tensor.add_, Tensor.__iadd__}
 
 
 class _Linear(torch.autograd.Function):
@@ -174,3 +139,45 @@ def _pooling(
     if query.dim() == 4 and query.shape[2] != key.shape[2] and not options.get("enable_gqa"):
         return _Attention.apply(*fold(query, key, attn_mask, options.get("scale")), value)
     return F.scaled_dot_product_attention(query, key, value, attn_mask, *_, **options)
+
+
+def _matrix_product(func: Callable[..., Tensor], *args: Any, **options: Any) -> Tensor:
+    """``x @ W``, or an ``einsum`` that is one."""
+    operands, letters = read_product(func, args, options)
+    if letters is not None and depends(operands[0]) != depends(operands[1]):
+        first = int(depends(operands[1]))  # the one that depends on the image
+        (x, weight), of_x, of_weight = operands[:: 1 - 2 * first], letters[first], letters[1 - first]
+        inner = (set(of_x) & set(of_weight)) - set(letters[2])
+        if len(of_weight) == 2 and len(inner) == 1:
+            inside = inner.pop()
+            weight = weight if of_weight[1] == inside else weight.mT
+            z = _linear(x.movedim(of_x.index(inside), -1), weight)
+            axes = (of_x + of_weight).replace(inside, "")
+            return z if axes == letters[2] else z.permute([axes.index(letter) for letter in letters[2]])
+    return func(*args, **options)
+
+
+def _sum(func: Callable[..., Tensor], *args: Any, **options: Any) -> Tensor:
+    """A sum; what is added to a linear map, the same for all tokens, becomes its bias."""
+    for z, bias in (args[:2], args[1::-1]):
+        if not depends(z) or depends(bias) or not isinstance(bias, Tensor) or bias.numel() != z.shape[-1]:
+            continue
+        node: Any = z.grad_fn
+        while node.name() in _VIEWS and node.next_functions[0][0]:
+            node = node.next_functions[0][0]
+        if hasattr(node, "bias"):
+            node.bias = bias.detach().flatten()
+    return func(*args, **options)
+
+
+_VIEWS = ("ViewBackward0", "PermuteBackward0")
+_SUMS = (torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__, Tensor.add_, Tensor.__iadd__)
+
+RULES: dict[Callable[..., Any], Callable[..., Any]] = {
+    F.linear: _linear,
+    F.scaled_dot_product_attention: _pooling,
+    **{func: partial(_matrix_product, func) for func in (*MATMUL, torch.einsum)},
+    **{func: partial(_sum, func) for func in _SUMS},
+}
+WITHOUT_RULE = {"Addbmm", "Addmm", "Baddbmm", "Bmm", "Convolution", "Mm", "Mv"}
+"""Nodes of linear maps to which the gamma rule was not applied."""

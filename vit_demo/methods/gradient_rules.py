@@ -25,7 +25,6 @@ from torch.overrides import TorchFunctionMode
 
 from vit_demo.errors import warn
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad
-from vit_demo.model import ViT
 from vit_demo.model.resample import without_autocast
 from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
 
@@ -79,8 +78,7 @@ def token_gradients(
             logits, trace = forward_with_grad(model, images, attention_fn, **options)
         tokens = trace.tokens[: max(1, len(trace.tokens) - 1)][blocks]  # without those after the last block
         score = class_scores(logits, target, against).sum()
-        known = isinstance(model.module, ViT)  # of this package, with a rule for each of its parts
-        if rules is not None and not known and (missing := missing_rule(score, tokens, rules.without_rule)):
+        if rules is not None and not model.is_own and (missing := missing_rule(score, tokens, rules.without_rule)):
             warn(NO_RULE.format(missing))
         gradients = torch.autograd.grad(score, tokens)
     return [x.detach().float() for x in tokens], [gradient.float() for gradient in gradients], trace
@@ -133,22 +131,25 @@ class ModifiedBackward(TorchFunctionMode):
 
     Args:
         rules: What is called in place of a function of torch, with its arguments.
-
-    Attributes:
         without_rule: Nodes of torch's graph that are linear, but have a rule that was not followed.
     """
 
-    def __init__(self, rules: Mapping[Callable[..., Any], Callable[..., Any]]) -> None:
+    def __init__(
+        self, rules: Mapping[Callable[..., Any], Callable[..., Any]], without_rule: Collection[str] = ()
+    ) -> None:
         super().__init__()
-        self._rules = {**_RULES, **rules}
-        self.without_rule: Collection[str] = ()
+        self._rules, self.without_rule = {**_RULES, **rules}, without_rule
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Handles one call of torch; see ``TorchFunctionMode``."""
-        kwargs = {name: _constant(value) for name, value in (kwargs or {}).items()}
-        return self._rules.get(func, func)(*map(_constant, args), **kwargs)
+        given = [x if type(x) in _NO_WEIGHTS else _constant(x) for x in args]
+        kwargs = {name: _constant(value) for name, value in kwargs.items()} if kwargs else {}
+        return self._rules.get(func, func)(*given, **kwargs)
+
+
+_NO_WEIGHTS = {Tensor, int, float, bool, str, type(None)}
 
 
 def _constant(value: Any) -> Any:
@@ -224,8 +225,9 @@ class _Activation(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        y, small = function(x), torch.full((), 1e-4, dtype=x.dtype, device=x.device)
-        ctx.save_for_backward(torch.where(x == 0, function(small) / small, y / x))  # the gate, and its limit at 0
+        y, small = function(x), torch.full((1,), 1e-4, dtype=torch.float64, device="cpu")
+        limit = float(function(small) / small)
+        ctx.save_for_backward((y / x).nan_to_num_(limit, limit, limit))  # the gate, and its limit at 0
         return y
 
     @staticmethod

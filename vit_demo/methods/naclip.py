@@ -15,7 +15,6 @@ from vit_demo.methods.registry import register
 from vit_demo.methods.targets import Target, class_scores
 from vit_demo.trace import PassOptions, Trace, TracedViT
 from vit_demo.trace.attention_mode import fold
-from vit_demo.trace.reading import read_patches
 from vit_demo.trace.trace import to_grid
 
 DEVIATION = 5.0
@@ -61,7 +60,7 @@ def naclip(
 def _scores(model: TracedViT, tokens: Tensor, target: Target, against: Target, index: int) -> Tensor:
     """The score of each patch of one image, ``[N]``."""
     chosen, other = (one[index] if isinstance(one, Tensor) and one.dim() else one for one in (target, against))
-    return class_scores(read_patches(model, tokens).float(), chosen, other)
+    return class_scores(model.read_patches(tokens).float(), chosen, other)
 
 
 def _attended(model: TracedViT, trace: Trace, index: int) -> Tensor:

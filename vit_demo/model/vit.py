@@ -138,7 +138,8 @@ class ViT(nn.Module):
         self.fc_norm = nn.Identity() if is_before else norm
         self.head = nn.Linear(config.num_features, config.num_classes) if config.num_classes else nn.Identity()
         if not self.patch_embed.proj.weight.is_meta:  # there, torch would import its compiler, which takes seconds
-            init_weights(self)
+            positions = None if self.pos_embed is None else self.pos_embed[:, self.num_pos_embed_prefix :]
+            init_weights(self, positions, config.stored_grid)
 
     def forward(self, images: Tensor, patch_size: int | None = None) -> Tensor:
         """Classifies images of any size whose sides are multiples of the patch size.

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from vit_demo.errors import InputError
 from vit_demo.methods import Progress
-from vit_demo.service.limits import GRACE, JOB_SECONDS
+from vit_demo.service.limits import GRACE, JOB_SECONDS, STUCK_SECONDS
 
 T = TypeVar("T")
 
@@ -62,6 +62,11 @@ class Job(Generic[T]):
             return False
         recently = time.monotonic() - self._wanted_at < GRACE
         return self._waiters > 0 or recently or (self._parent is not None and self._parent.is_wanted)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it goes on long after it was to end."""
+        return time.monotonic() - self._started_at > STUCK_SECONDS
 
     def report(self, done: int, total: int) -> None:
         """Records the progress; raises ``Cancelled`` if nobody waits for the job any more."""

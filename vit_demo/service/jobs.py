@@ -63,6 +63,12 @@ class JobRunner:
         self._lock = threading.Lock()
         self._started = False
 
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a job goes on that should have ended."""
+        with self._lock:
+            return any(job.is_stuck for job in self._active.values())
+
     def submit(self, key: Hashable, work: Callable[[], T], pool: str, nbytes: int = 0) -> Job[T]:
         """Starts a job, or joins the one with the same key that is queued or running.
 

@@ -10,9 +10,8 @@ from vit_demo.weights import Preset, costs
 GRACE = 5.0
 """Seconds for which a job goes on after it was last polled or waited for."""
 
-
-JOB_SECONDS = 900.0
-"""Time that a job may take before it is stopped at its next report."""
+JOB_SECONDS, STUCK_SECONDS = 900.0, 960.0
+"""Time that a job may take before it is stopped at its next report, and after which its thread counts as stuck."""
 
 
 @dataclass(frozen=True)

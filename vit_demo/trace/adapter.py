@@ -14,16 +14,13 @@ from vit_demo.model.resample import without_autocast
 from vit_demo.trace.head import can_leave_out, find_pool, head_gradient, is_flexible, reads_patches_alike
 from vit_demo.trace.output_projection import proved_projections
 from vit_demo.trace.outputs import EMBEDDINGS, Output, Path, already_probabilities, find_logits, logits_of, tensors_in
+from vit_demo.trace.own_vit import OwnViT
 from vit_demo.trace.pixels import find_pixels, scale_of
+from vit_demo.trace.probe import Probe, find_blocks, find_patch_size, why_others
 from vit_demo.trace.proof import prove
-from vit_demo.trace.reasons import NOT_FOLLOWED, NOT_OF_TOKENS, NOT_SEEN, OTHER_COUNT, why_others
+from vit_demo.trace.reasons import NOT_FOLLOWED, NOT_OF_TOKENS, NOT_SEEN, OTHER_COUNT
 from vit_demo.trace.running import in_eval, keep_order
-from vit_demo.trace.structure import (
-    Probe,
-    Structure,
-    find_blocks,
-    find_patch_size,
-)
+from vit_demo.trace.structure import Structure
 from vit_demo.trace.traced_vit import TracedViT
 
 MAX_PREFIX = 17
@@ -59,7 +56,7 @@ def adapt(
             seen whole.
     """
     if isinstance(module, ViT):
-        return TracedViT.of(module)
+        return OwnViT(module)
     size = (image_size, image_size) if isinstance(image_size, int) else image_size
     parts: list[Any] = [(name, id(one), type(one)) for name, one in module.named_modules()]
     parts += [(p.shape, p.dtype, p.data_ptr(), p.is_inference() or p._version) for p in module.parameters()]

@@ -31,12 +31,13 @@ class AttentionMode(TorchFunctionMode):
 
     Attributes:
         batch: Number of images; that of the first tensor with four axes that is no weight for None.
+        follows: Whether attention may be written out, so that scores are followed.
         saw_softmax: Whether there was a softmax that may be attention's.
     """
 
-    def __init__(self, batch: int | None = None) -> None:
+    def __init__(self, batch: int | None = None, *, follows: bool = True) -> None:
         super().__init__()
-        self.batch, self.saw_softmax = batch, False
+        self.batch, self.follows, self.saw_softmax = batch, follows, False
         self._follower = Follower()
         self._needs_projection = False
         self.has_mask = False  # whether the attention that ``attend`` gets has one
@@ -65,7 +66,7 @@ class AttentionMode(TorchFunctionMode):
 
         What a backward needs is kept, though the call be within ``torch.utils.checkpoint``, which would run it again.
         """
-        if not torch.is_grad_enabled():
+        if torch._C._autograd._top_saved_tensors_default_hooks(False) is None:
             return self._handle(func, args, kwargs or {})
         with saved_tensors_hooks(_as_it_is, _as_it_is):
             return self._handle(func, args, kwargs or {})
@@ -78,6 +79,8 @@ class AttentionMode(TorchFunctionMode):
             return self._fused(*args, **kwargs)
         if func is F.multi_head_attention_forward:
             return self._of_heads(func, args, kwargs)
+        if not self.follows:
+            return func(*args, **kwargs)
         if (product := self._follower.product(func, args, kwargs)) is not None:
             return self._product(product, partial(func, *args, **kwargs))
         if func is F.linear and self._needs_projection:

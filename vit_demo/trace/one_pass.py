@@ -9,7 +9,6 @@ from typing import Any
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from vit_demo.model import ViT
 from vit_demo.trace.attention_mode import LOWEST, AttentionMode
 from vit_demo.trace.running import in_this_thread
 from vit_demo.trace.structure import Structure, input_of, with_input
@@ -36,32 +35,32 @@ class Pass(AttentionMode):
         leaves_out: bool,
         attention_fn: AttentionFn | None,
     ) -> None:
-        super().__init__(batch)
+        super().__init__(batch, follows=not structure.kernels)
         self._module, self._structure, self._trace, self._attention_fn = module, structure, trace, attention_fn
         self._kept = kept  # [B, K']: prefix included
         self._leaves_out, self._masks = leaves_out and kept is not None, not leaves_out and kept is not None
         # In a small network, seeing all of torch's functions costs a tenth of the time or more.
-        records_calls = trace is not None and not isinstance(module, ViT)
+        records_calls = trace is not None and not structure.kernels
         self._is_watched = attention_fn is not None or self._masks or records_calls
         self._handles: list[RemovableHandle] = []
         self.count = 0
 
     def __enter__(self) -> Pass:
         trace, structure = self._trace, self._structure
-        blocks: list[Any] = [self._module.get_submodule(name) for name in structure.blocks]
+        find = self._module.get_submodule
         records_tokens = trace is not None and trace.record_tokens
         if self._kept is not None or records_tokens:
-            entry, end = map(self._module.get_submodule, (structure.entry, structure.exit))
+            entry, end = find(structure.entry), find(structure.exit)
             self._hook(partial(entry.register_forward_pre_hook, with_kwargs=True), self._enter)
             self._hook(end.register_forward_hook, lambda _, output: self._leave(output))
         if records_tokens and structure.shows_tokens:
-            for block in blocks:
-                self._hook(block.register_forward_hook, lambda _, output: self._note(output))
+            for block in structure.blocks:
+                self._hook(find(block).register_forward_hook, lambda _, output: self._note(output))
         if self._is_watched:
             super().__enter__()
         elif trace is not None:
-            for block in blocks:
-                self._hook(block.attn.attend.register_forward_pre_hook, lambda args: trace.add(*args))
+            for kernel in structure.kernels:
+                self._hook(find(kernel).register_forward_pre_hook, lambda args: trace.add(*args))
         return self
 
     def __exit__(self, *raised: Any) -> None:

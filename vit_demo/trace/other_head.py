@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from vit_demo.errors import PresetError
 from vit_demo.model import ViT
 from vit_demo.trace.outputs import logits_of
+from vit_demo.trace.own_vit import OwnViT
 from vit_demo.trace.running import in_this_thread, run_as
 from vit_demo.trace.traced_vit import TracedViT
 
@@ -38,7 +39,7 @@ def read_token(network: TracedViT, pixels: Tensor, *, patch_size: int, kept_patc
         logits = network(pixels, patch_size=patch_size, kept_patches=kept_patches)
     finally:
         handle.remove()
-    if not network.config.num_classes and not isinstance(network.module, ViT):
+    if not network.config.num_classes and not network.is_own:
         return logits.float()
     if not read or read[-1].dim() != 2 or not torch.allclose(head(read[-1]), logits, rtol=1e-3, atol=1e-4):
         raise PresetError(NO_TOKEN)
@@ -57,15 +58,15 @@ def with_head(network: TracedViT, weight: Tensor, bias: Tensor) -> TracedViT:
     head.bias.copy_(bias)
     config, before = replace(network.config, num_classes=count), _head(network)
     expected = getattr(before, "in_features", dim)
-    if isinstance(network.module, ViT):
+    if network.is_own:
         expected = config.num_features
     if expected != dim:
         raise PresetError(OTHER_WIDTH)
     names = [name for name, one in network.module.named_modules() if one is before]
-    if isinstance(network.module, ViT):
+    if network.is_own:
         vit = cast(ViT, _replaced(network.module, ["head"], head))
         vit.config = config
-        other = TracedViT.of(vit)
+        other: TracedViT = OwnViT(vit)
     elif names:
         other = TracedViT(_replaced(network.module, names[0].split("."), head), config, network.structure)
         other.already = network.already
@@ -85,17 +86,20 @@ def with_head(network: TracedViT, weight: Tensor, bias: Tensor) -> TracedViT:
 class _Headed:
     """The logits that a head makes of what a network without one returns."""
 
-    head: nn.Module
+    head: nn.Linear
     where: Any
 
     def __call__(self, output: Any) -> Tensor:
-        return cast(Tensor, self.head(logits_of(output, self.where)))
+        token = logits_of(output, self.where)
+        if token.shape[1] != self.head.in_features:
+            raise PresetError(OTHER_WIDTH)
+        return cast(Tensor, self.head(token))
 
 
 def _head(network: TracedViT) -> nn.Module:
     """The module that gives the logits: the words of a network of pictures and text, or a linear map."""
-    if isinstance(network.module, ViT):
-        return network.module.head
+    if network.is_own:
+        return cast(ViT, network.module).head
     words = getattr(network.module, "compare", None)
     return words if isinstance(words, nn.Module) else network.head
 

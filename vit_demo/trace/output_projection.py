@@ -4,36 +4,13 @@ Norm-based attention needs it. Where gates, adapters (LoRA), norms after the hea
 another map than the weights that follow attention, that method alone is refused.
 """
 
-from __future__ import annotations
-
 from itertools import product
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from torch import nn
-
-    from vit_demo.trace.structure import Probe
-    from vit_demo.trace.traced_vit import TracedViT
-
-SCALES = ("ls", "ls1", "layer_scale1", "gamma_1", "lambda_1")
-"""Names that timm and transformers give the scale of the attention branch (Touvron et al., 2021)."""
-NO_PROJECTION = (
-    "What a block of this network adds after attention is not what one linear map gives, which this method needs."
-)
-
-
-def scaled(module: nn.Module, name: str) -> Tensor:
-    """The weight ``[D, H * d]`` or bias ``[D]`` of an output projection, times the scale of its block or branch."""
-    weight: Tensor = module.get_parameter(name)
-    parts = name.split(".")[:-1]
-    for around in (module.get_submodule(".".join(parts[:i])) for i in range(1, len(parts))):
-        for scale in (getattr(around, one, None) for one in SCALES):
-            for parameter in [scale] if isinstance(scale, Tensor) else scale.parameters() if scale is not None else ():
-                weight = (parameter[:, None] if weight.dim() == 2 else parameter) * weight
-    return weight
+from vit_demo.trace.probe import Probe
+from vit_demo.trace.traced_vit import TracedViT
 
 
 @torch.no_grad()

@@ -71,7 +71,7 @@ def _tokens(network: TracedViT, images: Tensor) -> tuple[Tensor, Tensor, list[Te
         x = images.detach().clone().requires_grad_()
         try:
             with (watch := _Watch()):
-                network.module(x, **network.options(x))
+                network.module(x, **network.options(x, network.patch_size))
         except _Reached:
             pass
         finally:

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
 from vit_demo.trace.attention_mode import AttentionMode, attention_rows, attention_scores
+from vit_demo.trace.probe import Probe, is_tokens
 from vit_demo.trace.reasons import NOT_OF_TOKENS
 from vit_demo.trace.running import in_this_thread
-from vit_demo.trace.structure import Probe, input_of, is_tokens, with_input
+from vit_demo.trace.structure import input_of, with_input
 from vit_demo.trace.trace import Trace
 from vit_demo.trace.traced_vit import TracedViT
 

@@ -1,13 +1,6 @@
 """Why a network is refused, in one sentence each."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from torch import nn
-
-if TYPE_CHECKING:
-    from vit_demo.trace.structure import Probe
 
 NOT_SEEN = (
     "No attention was seen in this network: use one that calls torch's scaled_dot_product_attention or a softmax, "
@@ -34,6 +27,9 @@ CHUNKS = (
     "scaled_dot_product_attention."
 )
 NOT_OF_TOKENS = "Attention was seen in this network, but not between its tokens: choose a plain Vision Transformer."
+NO_PROJECTION = (
+    "What a block of this network adds after attention is not what one linear map gives, which this method needs."
+)
 NO_PATCHES = "The patches of this network were not found: pass patch_size= with their side in pixels."
 OTHER_COUNT = (
     "Patches of {} pixels do not give the {} tokens of this network: it resizes or crops its pictures (then pass the "
@@ -48,21 +44,6 @@ MOVES = (
     "This network moves the pixels of its pictures before its patches, as a resize, crop or mirror does, so maps would "
     "lie beside what they show: pass the network inside it, and transform= with what makes its input."
 )
-
-
-def why_others(probe: Probe) -> str:
-    """The sentence about attention that is not between all tokens."""
-    counts = {x[0].shape[1] if isinstance(x, tuple | list) else x.shape[1] for _, x in probe.started}
-    pairs, of_tokens = set(probe.others), {shape[2] for shape in probe.shapes}
-    if len(of_tokens) == 1 and any((keys, queries) in pairs for queries, keys in pairs):
-        return SLOTS
-    if len(counts) > 1 or not pairs:
-        return HIERARCHICAL
-    if all(keys > queries and queries in counts for queries, keys in pairs):
-        return MORE_KEYS
-    if all(keys > queries and keys in counts for queries, keys in pairs) and not probe.paths:
-        return CHUNKS
-    return HIERARCHICAL
 
 
 def why_no_squares(module: nn.Module, otherwise: str) -> str:

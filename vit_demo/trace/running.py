@@ -13,8 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import CheckpointFunction
 
-from vit_demo.model import ViT
-
 
 def in_this_thread(function: Callable[..., Any], otherwise: Callable[..., Any] = lambda *_, **__: None) -> Any:
     """A hook or function that runs only in the thread that made it; others may run the same network meanwhile."""
@@ -72,17 +70,17 @@ def without_checkpoints() -> Iterator[None]:
 
 
 @contextmanager
-def in_eval(module: nn.Module) -> Iterator[None]:
+def in_eval(module: nn.Module, *, in_one_mode: bool = False) -> Iterator[None]:
     """Runs a network in eval mode; after the last of several threads, each module is in its own mode again.
 
     Gradient checkpointing is off, because it would run a part again in the backward, where nothing is recorded; where
     a network calls it itself, see ``without_checkpoints`` and ``AttentionMode``. So is the random masking of masked
-    autoencoders.
+    autoencoders. Where all parts are known to be in one mode, they need no look, which would take a tenth of a small
+    network's pass.
     """
     running = running_in(module)
     with running.lock:
-        # Of our own network, whose parts are in one mode, looking at each would take a tenth of a small one's pass.
-        if not running.count and (module.training or not isinstance(module, ViT)):
+        if not running.count and (module.training or not in_one_mode):
             for one in module.modules():
                 parts: tuple[tuple[Any, str, Any], ...] = (
                     (one, "training", False),

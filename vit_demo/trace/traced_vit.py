@@ -13,17 +13,21 @@ import torch
 from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
-from vit_demo.model import ViT
 from vit_demo.model.config import ViTConfig
 from vit_demo.model.resample import num_bytes
 from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
-from vit_demo.trace.output_projection import NO_PROJECTION, scaled
 from vit_demo.trace.outputs import Undo, logits_of
-from vit_demo.trace.reasons import NOT_SEEN
+from vit_demo.trace.reasons import NO_PROJECTION, NOT_SEEN
 from vit_demo.trace.running import in_eval, in_this_thread, keep_order, parameters_of, running_in
 from vit_demo.trace.structure import Structure
 from vit_demo.trace.trace import Trace
+
+OTHER_PATCHES = "This network has patches of {} pixels: leave patch_size out."
+READ_AT_ONCE = 64
+"""Patches that a head reads in one pass, each a sequence of its own."""
+SCALES = ("ls", "ls1", "layer_scale1", "gamma_1", "lambda_1")
+"""Names that timm and transformers give the scale of the attention branch (Touvron et al., 2021)."""
 
 
 class PassOptions(TypedDict, total=False):
@@ -47,7 +51,10 @@ class TracedViT(nn.Module):
             out after the last block: as exact, where positions are part of attention.
         scores: What its logits become wherever probabilities are measured; see ``vit_demo.scores``.
         already: What made its outputs probabilities, so that logits are what that was given; empty to leave them.
+        is_own: Whether it is a network of this package (``OwnViT``), each of whose operations is known.
     """
+
+    is_own = False
 
     def __init__(self, module: nn.Module, config: ViTConfig, structure: Structure) -> None:
         super().__init__()
@@ -56,16 +63,6 @@ class TracedViT(nn.Module):
         self.training = module.training
         self.scores: Scores = "softmax"
         self.already = structure.already
-
-    @classmethod
-    def of(cls, vit: ViT) -> TracedViT:
-        """A network of this package, whose parts are known."""
-        blocks = tuple(f"blocks.{index}" for index in range(vit.config.depth))
-        fused = vit.config.projection == "fused"
-        projections = tuple(f"{block}.attn.proj.weight" for block in blocks) if fused else ()
-        network = cls(vit, vit.config, Structure(blocks, blocks[0], blocks[-1], projections=projections))
-        network.patch_size = vit.patch_size
-        return network
 
     def forward(
         self,
@@ -93,13 +90,8 @@ class TracedViT(nn.Module):
         Raises:
             PresetError: If the network has no such patch size, or no attention is seen.
         """
-        p, options = self.patch_size if patch_size is None else patch_size, dict[str, Any]()
-        if isinstance(self.module, ViT):
-            options = {"patch_size": p}
-        elif p != self.patch_size:
-            raise PresetError(f"This network has patches of {self.patch_size} pixels: leave patch_size out.")
-        else:
-            options = self.options(images)
+        p = self.patch_size if patch_size is None else patch_size
+        options = self.options(images, p)
         if kept_patches is not None and not self.structure.drops:
             raise PresetError("Patches cannot be removed from this network: its head needs a token for each.")
         if trace is not None:
@@ -109,7 +101,7 @@ class TracedViT(nn.Module):
             first = torch.arange(prefix, device=kept_patches.device).expand(len(kept_patches), -1)
             kept = torch.cat([first, kept_patches + prefix], 1)
         running = Pass(self.module, self.structure, len(images), trace, kept, self.leaves_out, attention_fn)
-        with in_eval(self.module), running:
+        with in_eval(self.module, in_one_mode=self.is_own), running:
             logits = self._logits(images.to(self.dtype), options)
         if not running.count and not (trace and trace.q) and (trace is not None or attention_fn):
             raise PresetError(NOT_SEEN)
@@ -117,12 +109,25 @@ class TracedViT(nn.Module):
 
     def forward_head(self, x: Tensor) -> Tensor:
         """What the network makes of the tokens ``[B, N, D]`` after its last block: its norm, pooling and head."""
-        if isinstance(self.module, ViT):
-            return self.module.forward_head(self.module.norm(x))
         c = self.config
         blank = x.new_zeros(len(x), c.in_channels, *self.image_size, dtype=self.dtype)
         with running_in(self.module).skipping, in_eval(self.module), self._skipping(x.to(self.dtype)):
-            return self._logits(blank, self.options(blank))
+            return self._logits(blank, self.options(blank, self.patch_size))
+
+    def read_patches(self, x: Tensor) -> Tensor:
+        """What the head makes of each patch's token, as if that token were all that it reads.
+
+        A head that reads two vectors, the class token and another, gets the class token's own for the first.
+
+        Args:
+            x: One image's last tokens ``[T, D]``, prefix included.
+
+        Returns:
+            Logits ``[N, K]``.
+        """
+        prefix = self.config.num_prefix_tokens
+        parts = x[prefix:, None].split(READ_AT_ONCE)  # the head reads each patch as if all tokens were this one
+        return torch.cat([self.forward_head(part.expand(-1, prefix + 1, -1)) for part in parts])
 
     def _logits(self, images: Tensor, options: dict[str, Any]) -> Tensor:
         """The logits in what the network returns, or those behind its probabilities."""
@@ -131,8 +136,13 @@ class TracedViT(nn.Module):
             found = logits_of(self.module(images, **options), self.structure.output)
         return undo.logits(found, made_by) if undo else found
 
-    def options(self, images: Tensor) -> dict[str, Any]:
-        """What the network gets beside the images ``[B, C, height, width]``, if it is one of transformers."""
+    def options(self, images: Tensor, patch_size: int) -> dict[str, Any]:
+        """What the network gets beside the images ``[B, C, height, width]``, if it is one of transformers.
+
+        ``PresetError`` if it has no such patch size.
+        """
+        if patch_size != self.patch_size:
+            raise PresetError(OTHER_PATCHES.format(self.patch_size))
         found = keep_order(self.module, images, self.patch_size)
         if images.shape[2:] != self.image_size and "interpolate_pos_encoding" in parameters_of(self.module):
             found["interpolate_pos_encoding"] = True
@@ -149,8 +159,6 @@ class TracedViT(nn.Module):
 
     def final_norm(self, x: Tensor) -> Tensor:
         """The norm that the network applies to its last tokens ``[..., D]``, if a module does."""
-        if isinstance(self.module, ViT):
-            return self.module.fc_norm(self.module.norm(x))  # only one of the two is a norm
         return self.module.get_submodule(self.structure.norm)(x.to(self.dtype)) if self.structure.norm else x
 
     def output_projection(self, block: int) -> Tensor:
@@ -162,23 +170,42 @@ class TracedViT(nn.Module):
         Raises:
             PresetError: If what a block adds is not what one linear map gives.
         """
-        number, projections = range(self.config.depth)[block], self.structure.projections
-        if number < len(projections) and projections[number]:
-            weight = scaled(self.module, projections[number])
-        elif isinstance(self.module, ViT):
-            weight = torch.eye(self.config.embed_dim, dtype=torch.float32, device=self.device)
-        else:
+        name = self._projection(block)
+        if not name:
             raise PresetError(NO_PROJECTION)
-        return weight.T.unflatten(0, (self.config.num_heads, -1))  # [H * d, D] -> [H, d, D]
+        return self._scaled(name).T.unflatten(0, (self.config.num_heads, -1))  # [H * d, D] -> [H, d, D]
 
     def output_bias(self, block: int) -> Tensor:
         """The bias ``[D]`` of that linear map, its scale included; 0 where it has none."""
-        number, projections = range(self.config.depth)[block], self.structure.projections
-        name = projections[number] if number < len(projections) else ""
+        name = self._projection(block)
         bias = name.removesuffix("weight") + "bias"
         if not name.endswith("weight") or bias not in dict(self.module.named_parameters()):
             return torch.zeros(self.output_projection(block).shape[2], dtype=torch.float32, device=self.device)
-        return scaled(self.module, bias)
+        return self._scaled(bias)
+
+    def _projection(self, block: int) -> str:
+        """The name of the weight of a block's output projection; empty if there is none."""
+        number, projections = range(self.config.depth)[block], self.structure.projections
+        return projections[number] if number < len(projections) else ""
+
+    def _scaled(self, name: str) -> Tensor:
+        """The weight ``[D, H * d]`` or bias ``[D]`` of a projection, times the scale of its block or branch."""
+        weight: Tensor = self.module.get_parameter(name)
+        parts = name.split(".")[:-1]
+        for around in (self.module.get_submodule(".".join(parts[:i])) for i in range(1, len(parts))):
+            for scale in (getattr(around, one, None) for one in SCALES):
+                tensors = [scale] if isinstance(scale, Tensor) else scale.parameters() if scale is not None else ()
+                for parameter in tensors:
+                    weight = (parameter[:, None] if weight.dim() == 2 else parameter) * weight
+        return weight
+
+    def positions(self, grid: tuple[int, int]) -> tuple[str, Tensor] | None:
+        """How positions are added, and those ``[rows * cols, D]`` of a grid; None where only a pass can tell."""
+        return None
+
+    def filters(self, patch_size: int) -> tuple[Tensor, Tensor | None] | None:
+        """The filters ``[D, C, p, p]`` and biases ``[D]`` of the patches; None where only a pass can tell."""
+        return None
 
     def resized(self, patch_size: int) -> TracedViT:
         """The network with another patch size: one of timm as a copy, by its own resampling (``set_input_size``).
@@ -187,12 +214,8 @@ class TracedViT(nn.Module):
         """
         if patch_size == self.patch_size:
             return self
-        if isinstance(self.module, ViT):
-            network = TracedViT.of(self.module)
-            network.patch_size = patch_size
-            return network
         if not hasattr(self.module, "set_input_size"):
-            raise PresetError(f"This network has patches of {self.patch_size} pixels: leave patch_size out.")
+            raise PresetError(OTHER_PATCHES.format(self.patch_size))
         module: Any = copy.deepcopy(self.module)
         size = self.config.image_size // patch_size * patch_size
         with torch.no_grad():
@@ -201,16 +224,11 @@ class TracedViT(nn.Module):
 
     def keep_sizes(self) -> TracedViT:
         """Keeps the kernels and positions for other sizes: of a network of this package whose weights will stay."""
-        if isinstance(self.module, ViT):
-            self.module.patch_embed.kernels.keep()
-            self.module.pos_embeds.keep()
         return self
 
     @property
     def dtype(self) -> torch.dtype:
         """Of most of the network's weights."""
-        if isinstance(self.module, ViT):
-            return self.module.patch_embed.proj.weight.dtype
         sizes = Counter[torch.dtype]()
         for p in self.module.parameters():
             sizes[p.dtype] += p.numel() * p.is_floating_point()
@@ -224,8 +242,6 @@ class TracedViT(nn.Module):
     @property
     def blocks(self) -> list[nn.Module]:
         """The blocks with attention, in their order."""
-        if isinstance(self.module, ViT):
-            return list(self.module.blocks)
         return [self.module.get_submodule(name) for name in self.structure.blocks]
 
     @property
@@ -237,11 +253,13 @@ class TracedViT(nn.Module):
     @property
     def num_bytes(self) -> int:
         """Memory of the network: parameters, and the kernels and positions kept for other sizes."""
-        vit, derived = self.module, list[Tensor]()
-        if isinstance(vit, ViT):
-            derived = [*vit.patch_embed.kernels.tensors, *vit.pos_embeds.tensors]
-        elsewhere: int = getattr(vit, "num_bytes_elsewhere", 0)
-        return num_bytes([*self.parameters(), *self.buffers(), *derived]) + elsewhere
+        elsewhere: int = getattr(self.module, "num_bytes_elsewhere", 0)
+        return num_bytes([*self.parameters(), *self.buffers(), *self.derived]) + elsewhere
+
+    @property
+    def derived(self) -> list[Tensor]:
+        """What is kept beside the weights."""
+        return []
 
     @property
     def calls_per_block(self) -> int:

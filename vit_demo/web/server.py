@@ -3,6 +3,7 @@
 import asyncio
 import ctypes
 import errno
+import faulthandler
 import gc
 import os
 import signal
@@ -29,6 +30,7 @@ from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import BusyError, InputError
 from vit_demo.resources import raise_descriptor_limit, trim_memory
 from vit_demo.service.engine import get_engine
+from vit_demo.service.job import owner
 from vit_demo.service.jobs import SHUTTING_DOWN
 from vit_demo.version import __version__
 from vit_demo.web.api import documents, mcp
@@ -63,9 +65,9 @@ M_MMAP_THRESHOLD, MMAP_BYTES = -3, 4 << 20
 FIRST_PORT, NUM_PORTS = 7860, 100
 """Gradio's ports; by default the server uses the first free one."""
 
-ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS = 3.0, 7.0, 8.0
-"""When the server stops: until when it accepts requests, since a proxy may send some; until when work may go on; until
-when the process ends in any case, unless a busy machine gives no time to the threads of low priority to end."""
+ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS, KILL_SECONDS = 3.0, 7.0, 8.0, 9.0
+"""When the server stops: until when it accepts requests, since a proxy may send some; until when work may go on; when
+the process ends in any case; and until when if no thread of Python has had time for that: it says where they are."""
 
 HEALTH_SECONDS = 3.0
 """Time in which a worker must answer."""
@@ -202,6 +204,7 @@ def _serve_until_stopped(page: gr.Blocks) -> NoReturn:
         signal.signal(number, lambda *_: stopped.set())
     while not stopped.wait(0.5):  # on some systems signals do not interrupt a wait without a timeout
         pass
+    faulthandler.dump_traceback_later(KILL_SECONDS, exit=True)  # in a thread without the interpreter's lock
     latest = threading.Timer(END_SECONDS, _end)
     latest.daemon = True
     latest.start()
@@ -241,11 +244,14 @@ def _listen(host: str | None, port: int | None) -> socket.socket:
 
 
 async def healthz(_: Request) -> JSONResponse:
-    """Status, device, loaded presets and version of the server; 503 if its workers do not answer."""
+    """Status, device, loaded presets and version of the server; 503 if a worker is stuck or none answers in time."""
     engine = get_engine()
+    owner.set("health")  # whose turn comes however many visitors wait
     try:
         async with asyncio.timeout(HEALTH_SECONDS):
             await engine.jobs.run_async("health", lambda: None, "digits")
+        if engine.jobs.is_stuck:
+            raise TimeoutError
     except (TimeoutError, BusyError) as error:
         return JSONResponse({"status": str(error) or "The workers do not answer: restart the server."}, 503)
     return JSONResponse(

@@ -5,8 +5,9 @@ The table of presets is there without torch, which ``checkpoints`` and ``hub`` i
 
 import warnings
 
+from vit_demo.weights.find import find_preset
 from vit_demo.weights.preset import Preset
-from vit_demo.weights.presets import DEFAULT_PRESETS, PRESETS, find_preset
+from vit_demo.weights.presets import DEFAULT_PRESETS, PRESETS
 
 __all__ = ["DEFAULT_PRESETS", "PRESETS", "Preset", "find_preset"]
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from vit_demo.errors import CheckpointError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.resources import resource_folder
-from vit_demo.trace import TracedViT
+from vit_demo.trace import OwnViT, TracedViT
 from vit_demo.weights.hub.repository import load_network, load_own, own_network
 from vit_demo.weights.limits import check_network
 from vit_demo.weights.preset import Preset
@@ -102,7 +102,7 @@ def load_model(preset: Preset, patch_size: int | None = None, folder: Path = BUN
     else:
         model = load_own(preset)
     model.patch_size = patch_size
-    network = TracedViT.of(model)
+    network = OwnViT(model)
     network.scores = preset.scores
     return network
 

@@ -1,21 +1,12 @@
 """The table of presets. One entry here, or in ``hub_presets`` for the Hub, adds a model to every interface."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from vit_demo.checks import did_you_mean
 from vit_demo.defaults import DIGITS_PRESET, PHOTOS_PRESET
-from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import MNIST_FROM_SCRATCH
-from vit_demo.weights.hub.untrusted_text import quote
 from vit_demo.weights.hub_presets import HUB_PRESETS
 from vit_demo.weights.preset import Preset, Task
-
-if TYPE_CHECKING:
-    from vit_demo.weights.hub.download import DownloadProgress
 
 _DIGIT_LABELS = tuple("0123456789")
 _HALF = (0.5, 0.5, 0.5)
@@ -96,35 +87,3 @@ PRESETS: dict[str, Preset] = {
 
 DEFAULT_PRESETS: dict[Task, str] = {"digits": DIGITS_PRESET, "photos": PHOTOS_PRESET}
 """The preset of a drawing and that of a photo, where none is named."""
-
-
-def find_preset(name: str, progress: DownloadProgress | None = None, *, trusted: bool = True) -> Preset:
-    """Returns a preset by its name, or makes one of a repository of the Hub (``org/name@revision``) or of a folder.
-
-    A name from a visitor of the page is not ``trusted``: it never stands for a folder, its repository is downloaded
-    without a token into a separate cache, and the model must stay within ``limits``.
-
-    Raises:
-        PresetError: If there is no such preset, or the model is not supported.
-        CheckpointError: If the repository cannot be downloaded, or its weights cannot be used.
-    """
-    if isinstance(name, str) and name in PRESETS:
-        return PRESETS[name]
-    # Imported here, because these take torch, and the table does not.
-    from vit_demo.weights.trained import is_trained_name, trained_preset
-
-    if is_trained_name(name):
-        return trained_preset(name)
-    from vit_demo.weights.hub.repository import custom_preset, is_custom_name
-    from vit_demo.weights.taught import file_preset, is_taught_file
-
-    if isinstance(name, str) and trusted and is_taught_file(name):
-        return file_preset(name, find_preset)
-
-    if isinstance(name, str) and is_custom_name(name, trusted=trusted):
-        return custom_preset(name, progress, trusted=trusted)
-    known = ", ".join(PRESETS)
-    other = "a repository of the Hub as org/name" + (", or a folder" if trusted else "")
-    raise PresetError(
-        f"There is no preset {quote(name)}{did_you_mean(name, PRESETS)}: choose one of {known}, or give {other}."
-    )

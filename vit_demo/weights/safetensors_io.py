@@ -11,7 +11,7 @@ from torch import Tensor
 
 from vit_demo.errors import CheckpointError
 from vit_demo.weights import limits
-from vit_demo.weights.hub.untrusted_text import quote
+from vit_demo.weights.untrusted_text import quote
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
 """Accepted dtypes; shorter ones are quantised, and useless without their scales."""

@@ -98,6 +98,7 @@ class Similarity(nn.Module):
 
     def __init__(self, text: Tensor, bias: Tensor) -> None:
         super().__init__()
+        self.in_features = text.shape[1]
         self.register_buffer("text", text)  # [K, D]
         self.register_buffer("bias", bias)
 

@@ -7,7 +7,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from vit_demo import Trace
-from vit_demo.model import ViTConfig
+from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
 from vit_demo.sentences import Sentence
 from vit_demo.web.catalog import menu
@@ -100,6 +100,9 @@ def test_every_notebook_and_preset_of_this_packages_network_is_a_starting_point(
     notebooks = (VIT_TINY, MNIST_FROM_SCRATCH, EINOPS_VIT, ANNOTATED_VIT)
     (first, _), *others = networks.values()
     assert (first.image_size, first.in_channels, first.num_classes) == (28, 1, 10), "which Build can train"
+    assert (first.patch_size, first.depth, first.num_heads, first.embed_dim, first.mlp_ratio) == (7, 4, 4, 64, 2)
+    model = ViT(first)
+    assert sum(parameter.numel() for parameter in model.parameters()) < start["limits"]["parameters"]
     assert [config for config, _ in others][:4] == list(notebooks)
     own = {name: preset for name, preset in PRESETS.items() if not preset.library}
     assert list(networks)[5:] == list(own) and "dinov3-s16" not in own

@@ -50,16 +50,14 @@ def test_ordinary_lines_are_as_they_were(page, caplog):
     assert caplog.messages == ["café 3"]
 
 
-def test_names_of_tools_are_bounded_in_the_log(page, caplog):
+def test_names_of_tools_are_not_in_the_log(page, caplog):
     pytest.importorskip("mcp", reason="needs the extra `mcp`")
     name = "x\nERROR:    forged " + "a" * 900_000
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": {}}}
     headers = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream"}
     for _ in range(3):
         assert request(page, "POST", "/gradio_api/mcp/", json.dumps(body).encode(), **headers)[0] == 200
-    messages = [record.getMessage() for record in caplog.records if "forged" in record.getMessage()]
-    assert len(messages) == 3 and max(map(len, messages)) <= log.MAX_LINE_LENGTH + 10
-    assert not any("\n" in message for message in messages)
+    assert not caplog.records, "or else anyone could write a hundred lines a second"
 
 
 def test_that_no_connection_can_be_accepted_is_logged_once(caplog):

@@ -17,7 +17,7 @@ from PIL import Image
 
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import bodies, security, uploads
-from vit_demo.web.requests.kinds import KINDS
+from vit_demo.web.requests.kinds import KINDS, RequestKind
 from vit_demo.web.requests.payload import data_url
 
 from ...asynchronous import run as run_coroutine
@@ -111,8 +111,10 @@ def with_field(kind: str, field: str, value: Any) -> dict[str, Any]:
     return {**sent, field: value} if field in sent else {**sent, "source": {**source, field: value}}
 
 
+ABOUT_A_RESULT = [name for name, kind in KINDS.items() if isinstance(kind, RequestKind)]
+SOURCE = ("drawing", "digit", "example", "upload", "preset", "fit", "patch_size", "dropped")
 ATTACKED = {
-    **dict.fromkeys(KINDS, ("drawing", "digit", "example", "upload", "preset", "fit", "patch_size", "dropped")),
+    **dict.fromkeys(ABOUT_A_RESULT, SOURCE),
     "model": ("name", "kind"),
     "method_docs": ("method", "kind"),
 }

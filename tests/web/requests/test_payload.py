@@ -69,6 +69,18 @@ def test_a_dropped_patch_has_no_token_but_a_place_in_every_map(result):
     np.testing.assert_allclose(row[:, 0].mean(0)[sent["num_prefix_tokens"] :], kept, atol=1e-3)
 
 
+def test_the_patches_of_a_wide_photo_are_counted_row_by_row():
+    scene = np.random.default_rng(0).integers(0, 256, (100, 200, 3), np.uint8)
+    wide = Engine("cpu").explore(scene, "photos-tiny", 20, "keep")
+    rows, cols = wide.grid
+    left = wide.drop_patches([(0, cols - 1), (rows - 1, 0), (1, rows + 1)])
+    sent, wanted = payload(left), [cols - 1, cols + rows + 1, (rows - 1) * cols]
+    assert sent["grid"] == [rows, cols] and cols > rows + 1 and sent["size"][0] * rows == sent["size"][1] * cols
+    assert sent["dropped"] == sent["source"]["dropped"] == wanted
+    maps = decode(sent["attention_maps"]["levels"], "<u2", (sent["num_blocks"], sent["num_heads"], rows, cols))
+    assert np.flatnonzero((maps == 0).all((0, 1))).tolist() == wanted
+
+
 def test_predictions_carry_the_index_of_their_class(result):
     sent = payload(result)["predictions"]
     index = np.frombuffer(base64.b64decode(sent["indices"]), "<u2")

@@ -12,7 +12,7 @@ from vit_demo.methods import METHODS
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import report
 from vit_demo.service.limits import job_bytes
-from vit_demo.web.requests import poll
+from vit_demo.web.requests import poll, waiting
 from vit_demo.web.requests.kinds import KINDS, RequestKind
 from vit_demo.web.requests.packing import INTERNAL_ERROR
 from vit_demo.weights import PRESETS
@@ -44,7 +44,7 @@ from ...replies import complete, handle, send, unpack
         ({"kind": "tokens"}, "block must be a whole number"),
         ({"kind": "tokens", "block": 6}, "no block 6"),
         ({"kind": "tokens", "block": 0, "other": "a picture"}, "second picture has no source"),
-        ({"kind": "result", "dropped": [16]}, "no patch 16"),
+        ({"kind": "result", "dropped": [16]}, "no patch (4, 0)"),
         ({"kind": "result", "dropped": list(range(16))}, "At least one patch"),
         ({"kind": "result", "dropped": "all"}, "must be a list"),
         ({"kind": "result", "patch_size": 5}, "no patch size 5"),
@@ -110,7 +110,7 @@ def held(empty_replies, monkeypatch):
         return {"fine": True}
 
     monkeypatch.setitem(KINDS, "faithfulness", replace(KINDS["faithfulness"], compute=work))
-    monkeypatch.setattr(poll, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.01)
     yield go_on, reports
     go_on.set()
 
@@ -156,7 +156,7 @@ def test_one_call_waits_longer_for_a_job_without_progress(source, held, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr("vit_demo.service.job.Job.poll_async", wait)
         assert handle(sent) == ({"done": 3, "total": 10} if progress else {"done": 0, "total": 0})
-    assert polled == [poll.POLL_SECONDS] * polls
+    assert polled == [waiting.POLL_SECONDS] * polls
     go_on.set()
     assert complete(sent) == {"result": {"fine": True}}
 

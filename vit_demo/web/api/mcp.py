@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable
 from contextlib import ExitStack
 from functools import cached_property
@@ -51,6 +52,7 @@ def install() -> bool:
     except ImportError:
         return False
     gradio.mcp.GradioMCPServer = ToolServer  # type: ignore[misc]  # Gradio looks it up by this name
+    logging.getLogger("mcp.server.lowlevel.server").setLevel(logging.ERROR)  # it warns of each unknown name of a tool
     return True
 
 

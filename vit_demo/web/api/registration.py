@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ import gradio as gr
 from gradio.components import Component
 from gradio.data_classes import FileData, GradioRootModel
 from PIL import Image
+from pydantic import TypeAdapter
 
 from vit_demo.defaults import WORDS_PRESET
 from vit_demo.errors import ImageError, InputError
@@ -26,7 +28,7 @@ from vit_demo.methods import find_method
 from vit_demo.service.engine import Engine, get_engine
 from vit_demo.service.limits import job_bytes
 from vit_demo.service.source import Source
-from vit_demo.web.api.parameters import FILE, Parameter, PatchSize, Picture, PresetName, Words
+from vit_demo.web.api.parameters import FILE, PatchSize, Picture, PresetName, Words
 from vit_demo.web.api.schemas import json_schema
 from vit_demo.web.catalog.visitor_presets import get_preset
 from vit_demo.web.guard.visitor import is_awaited, set_owner, wait_for_stream
@@ -57,7 +59,6 @@ COMPONENTS: dict[Any, Callable[..., Component]] = {
     int: partial(gr.Number, precision=0),
     bool: gr.Checkbox,
 }
-TYPES = {str: "string", int: "integer", bool: "boolean"}
 
 
 class PictureData(GradioRootModel):
@@ -158,13 +159,12 @@ def endpoint(
     declared = {name: (hints[name], own.default) for name, own in inspect.signature(like).parameters.items()}
     if is_about_picture := declared.pop("result", None) is not None:
         declared = ABOUT_A_PICTURE | declared | WORDS
-    parameters = {name: (kind, parameter_of(kind), default) for name, (kind, default) in declared.items()}
 
     @with_gradio_errors
     async def call(*values: Any, **named: Any) -> Any:
         bound = signature.bind(*values, **named)
         bound.apply_defaults()
-        checked = {name: parameters[name][1].check(value) for name, value in bound.arguments.items()}
+        checked = {name: parse.checked(declared[name][0], value) for name, value in bound.arguments.items()}
         if not is_about_picture:
             return await function(**checked) if inspect.iscoroutinefunction(function) else function(**checked)
         sent = await Call.parse(*(checked.pop(name) for name in (*ABOUT_A_PICTURE, *WORDS)))
@@ -179,7 +179,7 @@ def endpoint(
     signature = inspect.Signature(
         [
             inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
-            for name, (kind, _, default) in parameters.items()
+            for name, (kind, default) in declared.items()
         ],
         return_annotation=hints["return"],
         __validate_parameters__=False,  # a required parameter may follow the optional ones of ABOUT_A_PICTURE
@@ -190,25 +190,22 @@ def endpoint(
     return call
 
 
-def parameter_of(kind: Any) -> Parameter:
-    """The ``Parameter`` of an annotation."""
-    return next(part for part in kind.__metadata__ if isinstance(part, Parameter))
-
-
 def add_endpoints(functions: Sequence[Callable[..., Any]]) -> None:
     """Adds endpoints to the page that is being built, named as their functions.
 
     Their parameters and results are hidden components, unlike those of ``gr.api``, because only for components does
     Gradio check that the caller uploaded a file. Equal parameters share a component.
     """
-    components: dict[tuple[str, Parameter, str], Component] = {}
+    components: dict[str, Component] = {}
     for function in functions:
         signature = inspect.signature(function)
         inputs = []
         for name, declared in signature.parameters.items():
-            key = name, parameter_of(declared.annotation), repr(declared.default)
+            kind, default = declared.annotation, None if declared.default is REQUIRED else declared.default
+            schema = TypeAdapter(kind).json_schema() | ({} if default is None else {"default": default})
+            key = json.dumps([name, schema])
             if key not in components:
-                components[key] = _input(name, declared)
+                components[key] = _input(name, get_args(kind)[0], default, schema)
             inputs.append(components[key])
         returned = signature.return_annotation
         outputs = [_output(kind) for kind in (get_args(returned) if get_origin(returned) is tuple else (returned,))]
@@ -223,21 +220,15 @@ def add_endpoints(functions: Sequence[Callable[..., Any]]) -> None:
         )
 
 
-def _input(name: str, declared: inspect.Parameter) -> Component:
-    kind = get_args(declared.annotation)[0]
-    kind = next((part for part in (kind, *get_args(kind)) if part in TYPES), kind)  # `str` for `str | None`
-    parameter = parameter_of(declared.annotation)
-    schema = parameter.schema | {"description": parameter.description}
-    if schema.keys().isdisjoint(("type", "anyOf")):
-        schema["type"] = TYPES[kind]
-    default = None if declared.default is REQUIRED else declared.default
+def _input(name: str, kind: Any, default: Any, schema: dict[str, Any]) -> Component:
     component: Component
-    if parameter.schema is FILE:
+    if schema.get("title") == FILE["title"]:
+        schema = FILE | schema
         component = gr.File(label=name, type="filepath", visible=False)
         component.data_model = PictureData  # not in a subclass, which would need a component of its own in the browser
     else:
+        kind = next((part for part in (kind, *get_args(kind)) if part in COMPONENTS), kind)  # `str` for `str | None`
         component = COMPONENTS.get(kind, gr.JSON)(default, visible=False, label=name)
-        schema |= {} if default is None else {"default": default}
     component.api_info = lambda: schema  # type: ignore[method-assign]
     return component
 

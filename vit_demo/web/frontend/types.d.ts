@@ -82,19 +82,19 @@ export interface MethodEntry {
 
 export interface MapRequest {
   method: string;
-  block: number;
-  head: number | null;
-  query: number | null;
-  direction: string;
-  label: number | null;
-  against: number | null;
+  block?: number;
+  head?: number | null;
+  query?: number | null;
+  direction?: "from" | "to";
+  label?: number | null;
+  against?: number | null;
 }
 
 export interface CurveRequest {
-  baseline: "mean" | "blur" | "black";
-  order: number;
-  label: number | null;
-  against: number | null;
+  baseline?: "mean" | "blur" | "black";
+  order?: number;
+  label?: number | null;
+  against?: number | null;
 }
 
 export interface SetRequest {
@@ -104,9 +104,9 @@ export interface SetRequest {
 }
 
 export interface StepRequest {
-  query: number | null;
-  block: number;
-  head: number;
+  query?: number | null;
+  block?: number;
+  head?: number;
 }
 
 export interface Constants {
@@ -122,7 +122,7 @@ export interface Constants {
   maxUploadBytes: number;
 }
 
-export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "smallest_set" | "method_docs" | "model" | "models";
+export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "smallest_set" | "method_docs" | "models" | "model" | "train";
 
 /** What `server.request` gets; which fields belong to which kind is in web/requests/kinds.py. */
 export type Request = { kind: Kind; source?: SourcePayload } & Record<string, unknown>;

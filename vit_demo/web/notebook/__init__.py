@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from vit_demo.errors import InputError
@@ -16,10 +15,10 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, Method
 from vit_demo.web.catalog.method_docs import method_html
 from vit_demo.web.frontend.assets import bundle, read, sources, stage_styles, view_names
-from vit_demo.web.frontend.constants import COLOURS, constants, method_entries
+from vit_demo.web.frontend.constants import constants, method_entries
+from vit_demo.web.notebook.static import HERE, colours
 from vit_demo.web.requests.payload import block_payload, encode, payload
 
-HERE = Path(__file__).parent
 START = "stage/main.js"
 
 _OFFLINE = re.compile(r"^export const offline = true;$", re.MULTILINE)
@@ -108,12 +107,6 @@ def _replies(result: Exploration) -> Iterator[tuple[str, dict[str, Any]]]:
 def _key(**fields: Any) -> str:
     """The key of a request; ``keyOf`` in start.js computes the same."""
     return json.dumps(sorted(fields.items()), separators=(",", ":"))
-
-
-def colours() -> str:
-    """The colours of the page as CSS variables."""
-    pairs = (f"--{name.replace('_', '-')}: light-dark({light}, {dark});" for name, (light, dark) in COLOURS.items())
-    return f":root {{ {' '.join(pairs)} }}\n"
 
 
 def _page(content: dict[str, Any], above: str) -> str:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import os
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from jinja2 import Template
-from PIL import Image
 
 from vit_demo.defaults import CLASSLESS_METHOD, DEFAULT_METHOD
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
-from vit_demo.methods import METHODS
 from vit_demo.scores import as_text
-from vit_demo.version import __version__
-from vit_demo.web.notebook import HERE, colours, document
+from vit_demo.web.notebook import document
+from vit_demo.web.notebook.static import SIDE, Figure, Section, figure, static_page, write_page
 
 MAX_PAGE_BYTES = 300_000
 """Largest size of a result's page, as for ``MAX_BYTES`` of a notebook."""
@@ -30,8 +25,8 @@ INDEX = "index.html"
 PAGES = "results"
 """The folder of the results' pages, below that of the index."""
 
-SIDE = 176
-"""Longest side of a picture in the index, in CSS pixels; the files have twice as many."""
+INTRO = "What Vision Transformers with patches of different sizes see: over each picture is {}. Choose one to look inside: every patch, block and head."  # noqa: E501
+EVIDENCE, ROLLOUT = "the evidence for the predicted class (Libra FullGrad+)", "attention through all blocks (rollout)"
 
 
 def gallery(
@@ -58,45 +53,25 @@ def gallery(
     return site.write_index()
 
 
-class Gallery:
-    """Writes such a site a picture at a time, so that no more than one picture's results are in memory."""
+class ResultPages:
+    """Writes pages with the stage into a folder, one for each result, below the page ``index.html`` that links them."""
 
-    def __init__(self, folder: str | os.PathLike[str], title: str) -> None:
-        """See ``gallery``."""
-        self._folder, self._title = Path(folder), title
-        self._pictures: list[dict[str, Any]] = []
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        """The folder is made when the first page is written."""
+        self.folder = Path(folder)
         self._hrefs: set[str] = set()
 
-    def add(self, name: str, results: Sequence[Exploration]) -> None:
-        """Writes a page for each result of a picture."""
+    def add(self, name: str, results: Sequence[Exploration]) -> list[str]:
+        """Writes a page for each result of a picture; returns their addresses, relative to the folder."""
         hrefs = [self._href(name, result) for result in results]
         for href, result in zip(hrefs, results, strict=True):
             page = document(result, _links(name, result, results, hrefs), MAX_PAGE_BYTES)
-            self._write(href, page.replace("<title>vit_demo<", f"<title>{escape(_title(name, result))}<", 1))
-        entries = [_entry(result, href) for result, href in zip(results, hrefs, strict=True)]
-        if results:
-            first = results[0]  # a drawing without a map is ink on paper, as its maps are drawn
-            shown = _figure(first.photo or first.overlay(np.zeros(first.grid), size=2 * SIDE))
-            self._pictures.append({"name": Path(name).name, "results": entries, **shown})
-
-    def write_index(self) -> Path:
-        """Writes the index of the pictures so far, and returns its path; ``InputError`` if there is none."""
-        if not self._pictures:
-            raise InputError("A gallery needs at least one result: none of the pictures has one.")
-        template = Template((HERE / "gallery.html").read_text("utf-8"), autoescape=True, trim_blocks=True)
-        style = colours() + (HERE / "gallery.css").read_text("utf-8")
-        maps = dict.fromkeys(one["map"] for picture in self._pictures for one in picture["results"])
-        page = template.render(
-            title=self._title,
-            style=style,
-            maps=" or ".join(maps),
-            pictures=self._pictures,
-            version=__version__,
-        )
-        return self._write(INDEX, page)
+            title = f"{Path(name).name}, {result.preset.name}, patches of {result.patch_size} px"
+            write_page(self.folder / href, page.replace("<title>vit_demo<", f"<title>{escape(title)}<", 1))
+        return hrefs
 
     def _href(self, name: str, result: Exploration) -> str:
-        """The address of a result's page, relative to the index, and unlike those before."""
+        """The address of a result's page, relative to the folder, and unlike those before."""
         stem = re.sub(r"[^\w.-]+", "-", f"{Path(name).stem}-{result.preset.name}-{result.patch_size}").strip("-.")
         href, number = f"{PAGES}/{stem[-100:]}.html", 2
         while href.casefold() in self._hrefs:  # some file systems do not tell capitals from small letters
@@ -104,18 +79,35 @@ class Gallery:
         self._hrefs.add(href.casefold())
         return href
 
-    def _write(self, href: str, page: str) -> Path:
-        path = self._folder / href
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(page.encode(errors="backslashreplace"))  # a file's name may hold bytes that are no text
-        except OSError as error:
-            raise InputError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
-        return path
 
+class Gallery:
+    """Writes such a site a picture at a time, so that no more than one picture's results are in memory."""
 
-def _title(name: str, result: Exploration) -> str:
-    return f"{Path(name).name}, {result.preset.name}, patches of {result.patch_size} px"
+    def __init__(self, folder: str | os.PathLike[str], title: str) -> None:
+        """See ``gallery``."""
+        self._pages, self._title = ResultPages(folder), title
+        self._sections: list[Section] = []
+        self._maps: dict[str, None] = {}
+
+    def add(self, name: str, results: Sequence[Exploration]) -> None:
+        """Writes a page for each result of a picture."""
+        entries = list(zip(results, self._pages.add(name, results), strict=True))
+        short, groups = Path(name).name, list[tuple[str, list[Figure]]]()
+        for title, group in groupby(entries, lambda entry: entry[0].preset.title):
+            groups.append((title, [_entry(short, *entry) for entry in group]))
+        if groups:
+            first = results[0]  # a drawing without a map is ink on paper, as its maps are drawn
+            picture = first.photo or first.overlay(np.zeros(first.grid), size=2 * SIDE)
+            groups[0][1].insert(0, figure(picture, "The picture", alt=short))
+            self._sections.append(Section(short, groups=groups))
+            self._maps |= dict.fromkeys(EVIDENCE if result.labels else ROLLOUT for result in results)
+
+    def write_index(self) -> Path:
+        """Writes the index of the pictures so far, and returns its path; ``InputError`` if there is none."""
+        if not self._sections:
+            raise InputError("A gallery needs at least one result: none of the pictures has one.")
+        page = static_page(self._title, self._sections, INTRO.format(" or ".join(self._maps)))
+        return write_page(self._pages.folder / INDEX, page)
 
 
 def _links(name: str, shown: Exploration, results: Sequence[Exploration], hrefs: Sequence[str]) -> str:
@@ -129,31 +121,14 @@ def _links(name: str, shown: Exploration, results: Sequence[Exploration], hrefs:
     return f'<nav aria-label="Gallery">{"".join(links)}</nav>'
 
 
-def _entry(result: Exploration, href: str) -> dict[str, Any]:
+def _entry(name: str, result: Exploration, href: str) -> Figure:
     """What the index shows of a result."""
-    method, about = METHODS[CLASSLESS_METHOD], "attention through all blocks (rollout)"
-    if result.labels:
-        method, about = METHODS[DEFAULT_METHOD], "the evidence for the predicted class (Libra FullGrad+)"
+    method = DEFAULT_METHOD if result.labels else CLASSLESS_METHOD
     answer = [f"{label} {as_text(score, result.preset.scores)}" for label, score in result.top(1)]
-    return {
-        "href": href,
-        "model": result.preset.name,
-        "title": result.preset.title,
-        "size": result.patch_size,
-        "grid": f"{result.grid[0]} x {result.grid[1]}",
-        "answer": (*answer, "No classes")[0],
-        "map": about,
-        **_figure(result.overlay(result.heatmap(method.name), method=method.name, size=2 * SIDE)),
-    }
-
-
-def _figure(picture: Image.Image) -> dict[str, Any]:
-    """A picture for an ``img`` of the index."""
-    small, buffer = picture.copy(), io.BytesIO()
-    small.thumbnail((2 * SIDE, 2 * SIDE))
-    small.save(buffer, "WEBP", quality=75)
-    return {
-        "image": "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii"),
-        "width": round(SIDE * picture.width / max(picture.size)),
-        "height": round(SIDE * picture.height / max(picture.size)),
-    }
+    return figure(
+        result.overlay(result.heatmap(method), method=method, size=2 * SIDE),
+        (*answer, "No classes")[0],
+        [f"{result.patch_size} px, {result.grid[0]} x {result.grid[1]} patches"],
+        alt=f"{name} by {result.preset.name}, patches of {result.patch_size} pixels",
+        href=href,
+    )

@@ -1,26 +1,34 @@
-"""The kinds of requests about a result: which fields each has, and what computes its result."""
+"""The kinds of requests: which fields each has, and what computes its result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import BeforeValidator
 
 from vit_demo.defaults import BASELINES, NUM_RANDOM_ORDERS, Baseline
 from vit_demo.errors import EmptyDrawingError, InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.heatmaps import delete_and_insert
 from vit_demo.inference.smallest_sets import is_predicted
+from vit_demo.service.engine import get_engine
+from vit_demo.service.job import Job
+from vit_demo.web.catalog import visitor_presets
+from vit_demo.web.catalog.menu import menu_entries, model_entry
+from vit_demo.web.catalog.method_docs import BOARD, method_html
 from vit_demo.web.requests import parse, tour
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
+from vit_demo.web.requests.packing import pack
 from vit_demo.web.requests.parse import Json
 from vit_demo.web.requests.payload import (
     EmptyPayload,
     ResultPayload,
+    TracePayload,
     block_payload,
     data_url,
     empty,
@@ -29,13 +37,27 @@ from vit_demo.web.requests.payload import (
     payload,
     quantized,
 )
+from vit_demo.web.requests.teaching import TeachRequest, open_link, teach_job
 from vit_demo.web.requests.tokens import TokenRequest, tokens_result
+from vit_demo.web.requests.training import archive, handle_training
+from vit_demo.web.requests.waiting import find_preset
 
 NOTHING_DRAWN = "Draw a digit, 0 to 9, to see the model’s prediction."
 """The message in place of a result while there is no ink."""
 
 HALF = 0.5
 """The share of its probability that a class loses without the patches it needs, unless another class is predicted."""
+
+
+NO_BASELINE = f"There is no such baseline: choose one of {', '.join(BASELINES)}."
+NO_SET = 'There is no such set: choose "enough" or "needed".'
+
+
+def _order(value: Any) -> int:
+    order = parse.integer(value, "order")
+    if order >= NUM_RANDOM_ORDERS:
+        raise InputError(f"There is no random order {order}: there are {NUM_RANDOM_ORDERS}, counted from 0.")
+    return order
 
 
 @dataclass(frozen=True)
@@ -49,22 +71,10 @@ class CurveRequest:
         against: Index of the class to compare it with, or None.
     """
 
-    baseline: Baseline
-    order: int
-    label: int | None
-    against: int | None
-
-    @classmethod
-    def parse(cls, fields: Json) -> CurveRequest:
-        """Checks the fields of a request; ``InputError`` if one is not valid."""
-        baseline = fields.get("baseline", "mean")
-        if baseline not in BASELINES:
-            raise InputError(f"There is no such baseline: choose one of {', '.join(BASELINES)}.")
-        order = parse.integer(fields.get("order", 0), "order")
-        if order >= NUM_RANDOM_ORDERS:
-            raise InputError(f"There is no random order {order}: there are {NUM_RANDOM_ORDERS}, counted from 0.")
-        label, against = (parse.optional_integer(fields, name) for name in ("label", "against"))
-        return cls(baseline, order, label, against)
+    baseline: Annotated[Baseline, parse.one_of(BASELINES, NO_BASELINE)] = "mean"
+    order: Annotated[int, BeforeValidator(_order)] = 0
+    label: parse.Label = None
+    against: parse.Against = None
 
 
 @dataclass(frozen=True)
@@ -77,34 +87,81 @@ class SetRequest:
         without: Indices of patches, row by row, that must not be in a set that is enough.
     """
 
-    wanted: str
-    label: int | None = None
-    without: tuple[int, ...] = ()
+    wanted: Annotated[str, parse.one_of(("enough", "needed"), NO_SET)]
+    label: parse.Label = None
+    without: parse.Patches = ()
 
-    @classmethod
-    def parse(cls, fields: Json) -> SetRequest:
-        """Checks the fields of a request; ``InputError`` if one is not valid."""
-        wanted = fields.get("wanted")
-        if wanted not in ("enough", "needed"):
-            raise InputError('There is no such set: choose "enough" or "needed".')
-        label = parse.optional_integer(fields, "label")
-        return cls(wanted, label, parse.patch_indices(fields.get("without", [])))
+
+@dataclass(frozen=True)
+class TestRequest(CurveRequest, MapRequest):
+    """Which map of a result is tested, and how."""
+
+    @property
+    def map(self) -> MapRequest:
+        """The map alone."""
+        return MapRequest(**{field.name: getattr(self, field.name) for field in fields(MapRequest)})
+
+
+@dataclass(frozen=True)
+class BlockRequest:
+    """Which block of a result is wanted, from 0."""
+
+    block: parse.Block
+
+
+@dataclass(frozen=True)
+class PatchRequest:
+    """Which patch of a result is wanted, row by row."""
+
+    query: Annotated[int, parse.whole_number("query")]
+
+
+@dataclass(frozen=True)
+class MethodRequest:
+    """Which method is to be explained."""
+
+    method: parse.MethodName
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """Which model is to be described; its weights are downloaded if necessary."""
+
+    name: Annotated[str, BeforeValidator(visitor_presets.model_name)]
+    taught: Any = None  # the text of a link, by which one that was taught is made
+
+
+@dataclass(frozen=True)
+class NoFields:
+    """Nothing but the kind, and the source if there is one."""
 
 
 @dataclass(frozen=True)
 class RequestKind:
-    """A kind of request.
+    """A kind of request about a result, whose ``source`` is a ``ResultRequest``.
 
     Attributes:
-        compute: Makes JSON from the result and the parsed fields.
-        parse: Checks the fields of a request, whose ``source`` is a ``ResultRequest``; raises ``InputError``. Two
-            requests about the same source are equal if their parsed fields are.
+        compute: Makes JSON from the result and the checked fields, in a job.
+        fields: A dataclass of the other fields. Two requests about the same source are equal if these are.
         many_passes: Whether it takes many forward passes.
     """
 
     compute: Callable[[RequestedResult, Any], Mapping[str, object]]
-    parse: Callable[[Json], Hashable] = lambda fields: None
+    fields: type = NoFields
     many_passes: bool = False
+
+
+@dataclass(frozen=True)
+class OtherKind:
+    """A kind of request about no result.
+
+    Attributes:
+        answer: Makes JSON from the checked fields, or a job of the packed reply.
+        fields: A dataclass of the fields; ``dict`` if ``answer`` checks them.
+    """
+
+    answer: Callable[[Any], Awaitable[Json | Job[bytes]]]
+    fields: type = NoFields
 
 
 def _of_result(
@@ -129,9 +186,9 @@ def curves(result: Exploration, values: NDArray[np.float32] | int, request: Curv
     }
 
 
-def faithfulness_result(requested: RequestedResult, request: tuple[MapRequest, CurveRequest]) -> Json:
+def faithfulness_result(requested: RequestedResult, request: TestRequest) -> Json:
     """Deletion and insertion curves of a map."""
-    return curves(requested.explore(), requested.map_values(request[0]), request[1])
+    return curves(requested.explore(), requested.map_values(request.map), request)
 
 
 def random_order_result(result: Exploration, request: CurveRequest) -> Json:
@@ -164,13 +221,13 @@ def randomization_result(result: Exploration, request: MapRequest) -> Json:
     return {"correlations": result.randomization(request.method, request.label, against=request.compared)}
 
 
-def logit_lens_result(result: Exploration, request: None) -> Json:
+def logit_lens_result(result: Exploration, request: NoFields) -> Json:
     """The most likely class before the first block and after each."""
     predictions = [ranking[0] for ranking in result.logit_lens()]
     return {"predictions": [{"label": label, "probability": probability} for label, probability in predictions]}
 
 
-def exploration_result(requested: RequestedResult, request: None) -> ResultPayload | EmptyPayload:
+def exploration_result(requested: RequestedResult, request: NoFields) -> ResultPayload | EmptyPayload:
     """The payload of the result, or a message if nothing is drawn."""
     try:
         return payload(requested.explore(), requested.request)
@@ -180,38 +237,71 @@ def exploration_result(requested: RequestedResult, request: None) -> ResultPaylo
         return empty(NOTHING_DRAWN)
 
 
-def attention_maps_result(result: Exploration, query: int) -> Json:
+def attention_maps_result(result: Exploration, request: PatchRequest) -> Json:
     """What one patch attends to in every block and head; the payload has the same for the class token."""
-    return {"maps": quantized(result.attention_maps(divmod(query, result.grid[1])))}
+    return {"maps": quantized(result.attention_maps(divmod(request.query, result.grid[1])))}
 
 
-def input_result(result: Exploration, request: None) -> Json:
+def block_result(result: Exploration, request: BlockRequest) -> TracePayload:
+    """The trace of one block."""
+    return block_payload(result, request.block)
+
+
+def input_result(result: Exploration, request: NoFields) -> Json:
     """The network's input as a data URL."""
     return {"image": data_url(model_input(result), lossless=True)}
 
 
-def _whole_number(name: str) -> Callable[[Json], int]:
-    return lambda fields: parse.integer(fields.get(name), name)
+async def method_docs(request: MethodRequest) -> Json:
+    """How a method is computed, as HTML."""
+    return {"html": method_html(request.method, BOARD)}
 
 
-def _map_and_curve(fields: Json) -> tuple[MapRequest, CurveRequest]:
-    return MapRequest.parse(fields), CurveRequest.parse(fields)
+async def menu(request: NoFields) -> Json:
+    """The models of the menu."""
+    return {"models": menu_entries()}
 
 
-KINDS: dict[str, RequestKind] = {
+async def model(request: ModelRequest) -> Json:
+    """A model as an entry of the menu."""
+    if request.taught is not None:
+        return model_entry(await open_link(request.taught, find_preset))
+    return model_entry(await find_preset(request.name), request.name)
+
+
+async def teach(request: Json) -> Job[bytes]:
+    """A network with classes of the visitor's own; see ``teach_job``."""
+    wanted = TeachRequest.parse(request)
+    return teach_job(wanted, await find_preset(wanted.name))
+
+
+async def train(request: Json) -> Json | Job[bytes]:
+    """The state of a training, see ``handle_training``; or with ``download``, its network as an archive."""
+    if (download := request.get("download")) is None:
+        return await handle_training(request)
+    network = parse.short_string(download, "network")
+    return get_engine().jobs.submit(("archive", network), lambda: pack({"result": archive(network)}), "files")
+
+
+KINDS: dict[str, RequestKind | OtherKind] = {
     "result": RequestKind(exploration_result),
-    "map": RequestKind(map_result, MapRequest.parse),
-    "block": RequestKind(_of_result(block_payload), _whole_number("block")),
-    "attention_maps": RequestKind(_of_result(attention_maps_result), _whole_number("query")),
+    "map": RequestKind(map_result, MapRequest),
+    "block": RequestKind(_of_result(block_result), BlockRequest),
+    "attention_maps": RequestKind(_of_result(attention_maps_result), PatchRequest),
     "logit_lens": RequestKind(_of_result(logit_lens_result)),
-    "tokens": RequestKind(tokens_result, TokenRequest.parse),
+    "tokens": RequestKind(tokens_result, TokenRequest),
     "input": RequestKind(_of_result(input_result)),
     "steps": RequestKind(_of_result(tour.network_steps)),
-    "steps_patch": RequestKind(_of_result(tour.patch_steps), tour.StepRequest.parse),
-    "steps_block": RequestKind(_of_result(tour.block_steps), tour.StepRequest.parse),
-    "faithfulness": RequestKind(faithfulness_result, _map_and_curve, many_passes=True),
-    "random_order": RequestKind(_of_result(random_order_result), CurveRequest.parse, many_passes=True),
-    "randomization": RequestKind(_of_result(randomization_result), MapRequest.parse, many_passes=True),
-    "smallest_set": RequestKind(_of_result(smallest_set), SetRequest.parse, many_passes=True),
+    "steps_patch": RequestKind(_of_result(tour.patch_steps), tour.StepRequest),
+    "steps_block": RequestKind(_of_result(tour.block_steps), tour.StepRequest),
+    "faithfulness": RequestKind(faithfulness_result, TestRequest, many_passes=True),
+    "random_order": RequestKind(_of_result(random_order_result), CurveRequest, many_passes=True),
+    "randomization": RequestKind(_of_result(randomization_result), MapRequest, many_passes=True),
+    "smallest_set": RequestKind(_of_result(smallest_set), SetRequest, many_passes=True),
+    "method_docs": OtherKind(method_docs, MethodRequest),
+    "models": OtherKind(menu),
+    "model": OtherKind(model, ModelRequest),
+    "train": OtherKind(train, dict),
+    "teach": OtherKind(teach, dict),
 }
 """The kinds by the name that requests have in the field ``kind``."""

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BeforeValidator
 
-from vit_demo.defaults import DIRECTIONS
-from vit_demo.errors import InputError
+from vit_demo.defaults import DIRECTIONS, Direction
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.sequence import check_patch
 from vit_demo.methods import find_method
 from vit_demo.service.engine import Engine
 from vit_demo.web.guard.metrics import cache_bytes
 from vit_demo.web.requests import parse
-from vit_demo.web.requests.parse import Json
 from vit_demo.weights import Preset
 
 MAP_CACHE_BYTES = 16 << 20
@@ -24,6 +24,14 @@ MAP_CACHE_BYTES = 16 << 20
 
 _maps: ByteCache[NDArray[np.float32]] = ByteCache(MAP_CACHE_BYTES, lambda values: values.nbytes)
 cache_bytes.labels("maps").set_function(lambda: _maps.num_bytes)
+
+
+NO_DIRECTION = 'There is no such direction: choose "from" or "to".'
+
+
+def _head(value: Any) -> int | None:
+    head = parse.integer(value, "head", -1)
+    return None if head == -1 else head
 
 
 @dataclass(frozen=True)
@@ -40,32 +48,13 @@ class MapRequest:
         against: Index of the class to compare it with, or None.
     """
 
-    method: str
-    block: int
-    head: int | None
-    query: int | None
-    direction: str
-    label: int | None
-    against: int | None
-
-    @classmethod
-    def parse(cls, fields: Json) -> MapRequest:
-        """Checks the fields of a request; ``InputError`` if one is not valid."""
-        method = parse.short_string(fields.get("method"), "method")
-        find_method(method)
-        block, head = (parse.optional_integer(fields, name, -1) for name in ("block", "head"))
-        direction = fields.get("direction", "from")
-        if direction not in DIRECTIONS:
-            raise InputError('There is no such direction: choose "from" or "to".')
-        return cls(
-            method,
-            -1 if block is None else block,
-            None if head == -1 else head,
-            parse.optional_integer(fields, "query"),
-            direction,
-            parse.optional_integer(fields, "label"),
-            parse.optional_integer(fields, "against"),
-        )
+    method: parse.MethodName
+    block: Annotated[int, parse.whole_number("block", -1)] = -1
+    head: Annotated[int | None, BeforeValidator(_head)] = None
+    query: parse.Query = None
+    direction: Annotated[Direction, parse.one_of(DIRECTIONS, NO_DIRECTION)] = "from"
+    label: parse.Label = None
+    against: parse.Against = None
 
     @property
     def is_slow(self) -> bool:
@@ -101,10 +90,7 @@ class RequestedResult:
         whole = self.engine.explore_source(request.source, self.preset, size, request.fit)
         if not request.dropped:
             return whole
-        rows, cols = whole.grid
-        if request.dropped[-1] >= rows * cols:
-            raise InputError(f"There is no patch {request.dropped[-1]}: the grid has {rows} rows and {cols} columns.")
-        dropped = tuple(divmod(patch, cols) for patch in request.dropped)
+        dropped = tuple(check_patch(whole, divmod(patch, whole.grid[1])) for patch in request.dropped)
         return self.engine.explore_source(request.source, self.preset, size, request.fit, dropped)
 
     def map_values(self, request: MapRequest) -> NDArray[np.float32]:

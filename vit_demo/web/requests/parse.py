@@ -1,6 +1,6 @@
-"""Checks the fields of requests.
+"""Checks of what the page and callers of the API send: types with pydantic's validators, of which requests are made.
 
-An invalid field raises an ``InputError``: an ``ImageError`` for a picture, a ``PresetError`` for a model or a fit.
+An invalid value raises an ``InputError``: an ``ImageError`` for a picture, a ``PresetError`` for a model or a fit.
 """
 
 from __future__ import annotations
@@ -8,20 +8,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from PIL import Image
+from pydantic import BeforeValidator, SkipValidation, TypeAdapter, ValidationError
 
 from vit_demo import images
 from vit_demo.defaults import MAX_VISITOR_WORDS
 from vit_demo.errors import ImageError, InputError, LabelError, PresetError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.inputs import Fit, Picture, check_fit
+from vit_demo.methods import find_method
 from vit_demo.service.source import Source
 from vit_demo.training.small import NUM_TEST, held_out_digit
 from vit_demo.web import settings
@@ -48,6 +50,32 @@ PICTURE_CACHE_BYTES = 48 << 20
 _pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda picture: 3 * picture.width * picture.height)
 
 
+def checked(kind: Any, sent: Any, context: Any = None) -> Any:
+    """What was sent, as a value of a type with checks, or as a dataclass whose fields have such types.
+
+    Args:
+        kind: The type, with pydantic's validators in ``Annotated``.
+        sent: The value; for a dataclass a JSON object, in which null stands for a field that is left out.
+        context: What validators get as ``ValidationInfo.context``.
+
+    Raises:
+        InputError: The one of the first check that fails.
+    """
+    if is_dataclass(kind):
+        required = {field.name: None for field in fields(kind) if field.default is MISSING}  # their checks refuse None
+        sent = required | {name: value for name, value in sent.items() if value is not None}
+    try:
+        return _adapter(kind).validate_python(sent, context=context)
+    except ValidationError as error:
+        reason = error.errors(include_url=False, include_input=False)[0].get("ctx", {}).get("error")
+        raise reason or InputError("One of the values is no valid text or number: check them.") from None
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
 def short_string(value: Any, field: str) -> str:
     """A string of at most ``MAX_NAME_LENGTH`` characters."""
     if not isinstance(value, str) or len(value) > MAX_NAME_LENGTH:
@@ -67,10 +95,25 @@ def integer(value: Any, field: str, lowest: int = 0, highest: int = 1_000_000) -
     return int(number)
 
 
-def optional_integer(fields: dict[str, Any], name: str, lowest: int = 0) -> int | None:
-    """An integer, or None if the field is missing."""
-    value = fields.get(name)
-    return None if value is None else integer(value, name, lowest)
+def whole_number(name: str, lowest: int = 0, highest: int = 1_000_000) -> BeforeValidator:
+    """The check of a whole number in a range."""
+    return BeforeValidator(lambda value: integer(value, name, lowest, highest))
+
+
+def one_of(options: Sequence[str], message: str) -> BeforeValidator:
+    """The check of a text that is one of a few."""
+
+    def check(value: Any) -> Any:
+        if value not in options:
+            raise InputError(message)
+        return value
+
+    return BeforeValidator(check)
+
+
+def method_name(value: Any) -> str:
+    """The name of a method."""
+    return find_method(short_string(value, "method")).name
 
 
 def preset_name(value: Any) -> str:
@@ -171,49 +214,6 @@ PICTURE_FIELDS: dict[str, Callable[[Any], Source]] = {
 """The fields of a request that hold its picture; exactly one is sent."""
 
 
-@dataclass(frozen=True)
-class ResultRequest:
-    """Everything that is needed to compute a result, on this server or another one.
-
-    Attributes:
-        source: The picture.
-        name: Name of the preset.
-        patch_size: In pixels.
-        fit: How a photo becomes the input.
-        dropped: Indices of the dropped patches, row by row.
-        words: The classes of a model that takes words; empty for those that it has.
-    """
-
-    source: Source
-    name: str
-    patch_size: int
-    fit: Fit
-    dropped: tuple[int, ...] = ()
-    words: tuple[str, ...] = ()
-
-    @classmethod
-    def parse(cls, fields: Any) -> ResultRequest:
-        """Checks the description of a result that the page sends; see ``payload.source_of``."""
-        if not isinstance(fields, dict):
-            raise InputError("The request has no source: reload the page.")
-        sent = [name for name in PICTURE_FIELDS if fields.get(name) is not None]
-        if len(sent) != 1:
-            raise InputError(f"The request must have one picture: {', '.join(PICTURE_FIELDS)}.")
-        return cls(
-            PICTURE_FIELDS[sent[0]](fields[sent[0]]),
-            preset_name(fields.get("preset")),
-            integer(fields.get("patch_size"), "patch size", 1, 10_000),
-            fit(fields.get("fit")),
-            patch_indices(fields.get("dropped", [])),
-            words(fields.get("words", [])),
-        )
-
-    @property
-    def key(self) -> bytes:
-        """A hash of all fields, by which results are cached and jobs are shared."""
-        return _digest(repr((self.source.identity, self.name, self.patch_size, self.fit, self.dropped, self.words)))
-
-
 def words(value: Any) -> tuple[str, ...]:
     """Words, each once, or a text with commas between them; at most ``MAX_VISITOR_WORDS``."""
     found = split_words(value) if isinstance(value, str) else value
@@ -234,3 +234,47 @@ def patch_size(preset: Preset, value: Any) -> int:
     if value in (None, "", 0):
         return preset.default_patch_size
     return preset.check_patch_size(integer(value, "patch size", 0, 10_000))
+
+
+MethodName = Annotated[str, BeforeValidator(method_name)]
+Label = Annotated[int | None, whole_number("label")]
+Against = Annotated[int | None, whole_number("against")]
+Query = Annotated[int | None, whole_number("query")]
+Block = Annotated[int, whole_number("block")]
+Patches = Annotated[tuple[int, ...], BeforeValidator(patch_indices)]
+
+
+@dataclass(frozen=True)
+class ResultRequest:
+    """Everything that is needed to compute a result, on this server or another one.
+
+    Attributes:
+        source: The picture.
+        preset: Name of the preset.
+        patch_size: In pixels.
+        fit: How a photo becomes the input.
+        dropped: Indices of the dropped patches, row by row.
+        words: The classes of a model that takes words; empty for those that it has.
+    """
+
+    source: SkipValidation[Source]
+    preset: Annotated[str, BeforeValidator(preset_name)]
+    patch_size: Annotated[int, whole_number("patch size", 1, 10_000)]
+    fit: Annotated[Fit, BeforeValidator(fit)]
+    dropped: Patches = ()
+    words: Annotated[tuple[str, ...], BeforeValidator(words)] = ()
+
+    @classmethod
+    def parse(cls, sent: Any) -> ResultRequest:
+        """Checks the description of a result that the page sends; see ``payload.source_of``."""
+        if not isinstance(sent, dict):
+            raise InputError("The request has no source: reload the page.")
+        pictures = [name for name in PICTURE_FIELDS if sent.get(name) is not None]
+        if len(pictures) != 1:
+            raise InputError(f"The request must have one picture: {', '.join(PICTURE_FIELDS)}.")
+        return checked(cls, {**sent, "source": PICTURE_FIELDS[pictures[0]](sent[pictures[0]])})
+
+    @property
+    def key(self) -> bytes:
+        """A hash of all fields, by which results are cached and jobs are shared."""
+        return _digest(repr((self.source.identity, self.preset, self.patch_size, self.fit, self.dropped, self.words)))

@@ -176,7 +176,7 @@ def source_of(result: Exploration, request: ResultRequest | None = None) -> Sour
     """
     columns = result.grid[1]
     source: SourcePayload = {
-        "preset": request.name if request else result.preset.name,
+        "preset": request.preset if request else result.preset.name,
         "patch_size": result.patch_size,
         "fit": result.fit,
         "dropped": [row * columns + col for row, col in result.dropped],

@@ -13,8 +13,9 @@ from starlette.routing import Route
 
 from vit_demo.web.guard import uploads
 from vit_demo.web.guard.bodies import RequestRefused
+from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.packing import HEADERS
-from vit_demo.web.requests.poll import NAMES, handle
+from vit_demo.web.requests.poll import handle
 
 ONE_FILE = "An upload is one file and nothing else: send it again."
 NOT_STORED = "The file could not be stored, because the server’s disk is full or cannot be written: try again later."
@@ -30,7 +31,7 @@ def routes(prefix: str) -> list[Route]:
 async def answer(request: Request) -> Response:
     """The reply to a request of the page; see ``poll.handle``."""
     fields = json.loads(await request.body() or b"null")
-    if isinstance(fields, dict) and (kind := str(fields.get("kind"))) in NAMES:
+    if isinstance(fields, dict) and (kind := str(fields.get("kind"))) in KINDS:
         request.state.kind = kind
     return Response(await handle(fields), media_type="application/json", headers=HEADERS)
 

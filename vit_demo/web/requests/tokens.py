@@ -20,9 +20,10 @@ K is 64, or more where cosine similarity needs it: 98 for photos-tiny, so that i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import BeforeValidator, SkipValidation, ValidationInfo
 
 from vit_demo import features
 from vit_demo.errors import InputError
@@ -47,6 +48,16 @@ _SAMPLE = 512
 _LOW = 0.1
 
 
+def _second_picture(sent: Any, info: ValidationInfo) -> parse.ResultRequest:
+    """The request for a second picture, which is sent as in ``payload.source_of``, by the same model as the first."""
+    if not isinstance(sent, dict):
+        raise InputError("The second picture has no source: choose it again.")
+    first = info.context
+    assert isinstance(first, parse.ResultRequest)
+    same = {"preset": first.preset, "patch_size": first.patch_size, "fit": first.fit, "dropped": []}
+    return parse.ResultRequest.parse({**sent, **same, "words": list(first.words)})
+
+
 @dataclass(frozen=True)
 class TokenRequest:
     """Which tokens are wanted.
@@ -56,25 +67,8 @@ class TokenRequest:
         other: A second picture, for the same model and patch size, or None.
     """
 
-    block: int
-    other: parse.ResultRequest | None = None
-
-    @classmethod
-    def parse(cls, fields: Json) -> TokenRequest:
-        """Checks the fields of a request; ``InputError`` if one is not valid.
-
-        ``other`` has a picture as in ``payload.source_of``, and gets the model, patch size and fit of ``source``.
-        """
-        block = parse.integer(fields.get("block"), "block", 0, 1000)
-        other = fields.get("other")
-        if other is None:
-            return cls(block)
-        if not isinstance(other, dict):
-            raise InputError("The second picture has no source: choose it again.")
-        source: parse.ResultRequest = fields["source"]
-        same = {"preset": source.name, "patch_size": source.patch_size, "fit": source.fit, "dropped": []}
-        same |= {"words": list(source.words)}
-        return cls(block, parse.ResultRequest.parse({**other, **same}))
+    block: parse.Block
+    other: Annotated[SkipValidation[parse.ResultRequest | None], BeforeValidator(_second_picture)] = None
 
 
 def tokens_result(requested: RequestedResult, request: TokenRequest) -> Json:

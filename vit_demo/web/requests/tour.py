@@ -6,7 +6,7 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ import torch
 from vit_demo.errors import InputError
 from vit_demo.inference import steps
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.sequence import query_token
+from vit_demo.inference.sequence import check_patch, query_token
 from vit_demo.model.vit import MLP, Attention, Block, PatchEmbed, ScaledDotProduct, ViT
 from vit_demo.trace.attention_mode import attention_rows, attention_scores
 from vit_demo.web.requests import parse
@@ -32,18 +32,9 @@ class StepRequest:
         head: From 0.
     """
 
-    query: int | None
-    block: int
-    head: int
-
-    @classmethod
-    def parse(cls, fields: Json) -> StepRequest:
-        """Checks the fields of a request; ``InputError`` if one is not valid."""
-        return cls(
-            parse.optional_integer(fields, "query"),
-            parse.integer(fields.get("block", 0), "block"),
-            parse.integer(fields.get("head", 0), "head"),
-        )
+    query: parse.Query = None
+    block: parse.Block = 0
+    head: Annotated[int, parse.whole_number("head")] = 0
 
 
 def network_steps(result: Exploration, request: None = None) -> Json:
@@ -126,10 +117,7 @@ def _excerpt(function: Callable[..., Any], *starts: str) -> dict[str, str]:
 
 
 def _check_patch(result: Exploration, patch: int) -> None:
-    rows, cols = result.grid
-    if patch >= rows * cols:
-        raise InputError(f"There is no patch {patch}: the grid has {rows} rows and {cols} columns.")
-    if divmod(patch, cols) in result.dropped:
+    if check_patch(result, divmod(patch, result.grid[1])) in result.dropped:
         raise InputError(f"The patch {patch} was dropped, so it has no token: choose another.")
 
 

@@ -28,7 +28,7 @@ from vit_demo.model import ViT, ViTConfig
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import Cancelled, Job, owner, report
 from vit_demo.service.limits import MEMORY_OF_TRAINING
-from vit_demo.trace import Trace, TracedViT
+from vit_demo.trace import OwnViT, Trace
 from vit_demo.training.small import (
     BATCH_SIZE,
     NUM_TRAIN,
@@ -197,7 +197,7 @@ def _digit_source(value: Any) -> Any:
 def _look(model: ViT, digit: Tensor) -> dict[str, Any]:
     """The prediction of a digit, and what its class token, or the mean of its tokens, attends to in the last block."""
     model.eval()
-    logits = TracedViT.of(model)(digit, trace := Trace())
+    logits = OwnViT(model)(digit, trace := Trace())
     probabilities = logits.softmax(1)[0]
     query = 0 if model.config.class_token else None
     values = to_grid(attention_from(trace, trace.num_blocks - 1, query).mean(1), trace)[0]

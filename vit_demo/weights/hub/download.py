@@ -22,7 +22,7 @@ from tqdm import tqdm
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
-from vit_demo.weights.hub.untrusted_text import quote
+from vit_demo.weights.untrusted_text import quote
 
 T = TypeVar("T")
 DownloadProgress = Callable[[str, int, int], None]

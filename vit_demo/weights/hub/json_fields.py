@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.weights import limits
-from vit_demo.weights.hub.untrusted_text import quote
+from vit_demo.weights.untrusted_text import quote
 
 REQUIRED: Any = object()
 

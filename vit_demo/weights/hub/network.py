@@ -32,7 +32,7 @@ from vit_demo.weights.hub.allowed import (
     TWO_TOWERS,
 )
 from vit_demo.weights.hub.json_fields import TEXT, Fields, ValueKind, choice
-from vit_demo.weights.hub.untrusted_text import quote, sanitize
+from vit_demo.weights.untrusted_text import quote, sanitize
 from vit_demo.words.classifier import WordClassifier
 from vit_demo.words.texts import AS_TYPED, DEFAULT_WORDS
 

@@ -27,8 +27,8 @@ from vit_demo.images.rgb import MAX_SIDE
 from vit_demo.sentences import joined, sentence
 from vit_demo.weights import limits
 from vit_demo.weights.hub.json_fields import BOOLEAN, TEXT, Fields, ValueKind, choice, list_of, number, whole
-from vit_demo.weights.hub.untrusted_text import quote, sanitize
 from vit_demo.weights.imagenet import CLIP, IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
+from vit_demo.weights.untrusted_text import quote, sanitize
 
 INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 """Indexed by Pillow's constants."""

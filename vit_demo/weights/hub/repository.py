@@ -24,12 +24,12 @@ from vit_demo.weights.hub.download import REPOSITORY, REVISION, DownloadProgress
 from vit_demo.weights.hub.json_fields import OBJECT, Fields, read_json_object
 from vit_demo.weights.hub.network import bounded_outline, build_network, load_tensors, takes_words
 from vit_demo.weights.hub.preprocessing import PREPARED, parse_preprocessing
-from vit_demo.weights.hub.untrusted_text import sanitize
 from vit_demo.weights.hub_presets import offered_patch_sizes
 from vit_demo.weights.imagenet import IMAGENET_ASSUMED, IMAGENET_LABELS
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_tensors, to_finite_float32
 from vit_demo.weights.trained import folder_preset
+from vit_demo.weights.untrusted_text import sanitize
 from vit_demo.words.classifier import WordClassifier
 from vit_demo.words.texts import DEFAULT_WORDS
 from vit_demo.words.tokenizer import tokenizer_of

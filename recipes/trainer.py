@@ -19,14 +19,14 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torchvision.transforms import v2
 from tqdm import tqdm
 
+from recipes.augment import Batches, change_colours, change_digits, load_batches
+from recipes.distillation import ConvNet, Student, label_rows, student_loss
+from recipes.image_dataset import ImageDataset
+from recipes.predictions import normalise, predict
+from recipes.recipes import Recipe
 from vit_demo.errors import InputError
 from vit_demo.model import ViT
-from vit_demo.training.augment import Batches, change_colours, change_digits, load_batches
-from vit_demo.training.distillation import ConvNet, Student, label_rows, student_loss
-from vit_demo.training.image_dataset import ImageDataset
 from vit_demo.training.loop import updates
-from vit_demo.training.predictions import normalise, predict
-from vit_demo.training.recipes import Recipe
 from vit_demo.weights.preset import Preset
 
 FULL_SEQUENCE_FRACTION = 0.2

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from recipes.image_dataset import ImageDataset, Split, find_file, open_arrays
 from vit_demo.errors import InputError
 from vit_demo.images import to_mnist
-from vit_demo.training.image_dataset import ImageDataset, Split, find_file, open_arrays
 
 DIGITS = tuple("0123456789")
 VALIDATION_DIGITS = 5000

@@ -2,8 +2,8 @@ import torch
 import torch.nn.functional as F
 from torch.utils.data import DataLoader
 
-from vit_demo.training.augment import GROUPS, Batches, change_colours, change_digits, crop_photos, vary_strokes
-from vit_demo.training.image_dataset import ImageDataset
+from recipes.augment import GROUPS, Batches, change_colours, change_digits, crop_photos, vary_strokes
+from recipes.image_dataset import ImageDataset
 
 
 def test_each_photo_and_each_group_of_digits_is_changed_its_own_way_within_the_range():

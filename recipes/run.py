@@ -8,14 +8,14 @@ from typing import Any, cast
 import torch
 from torch import nn
 
+from recipes.datasets import DATA_NOTES, load_split, training_dataset
+from recipes.distillation import ConvNet, load_pretrained_vit
+from recipes.image_dataset import ImageDataset
+from recipes.predictions import fit_temperature, predict
+from recipes.recipes import RECIPES, Recipe
+from recipes.trainer import Trainer
 from vit_demo.errors import InputError
 from vit_demo.model import ViT
-from vit_demo.training.datasets import DATA_NOTES, load_split, training_dataset
-from vit_demo.training.distillation import ConvNet, load_pretrained_vit
-from vit_demo.training.image_dataset import ImageDataset
-from vit_demo.training.predictions import fit_temperature, predict
-from vit_demo.training.recipes import RECIPES, Recipe
-from vit_demo.training.trainer import Trainer
 from vit_demo.weights import Preset
 from vit_demo.weights.checkpoints import load_model, read_record, save_checkpoint
 
@@ -68,7 +68,7 @@ def train_preset(
         if resume:
             trainer.resume()
         trainer.run(monitored)
-        command = f"python -m vit_demo train {preset.name} --data PATH --seed {seed} --epochs {recipe.epochs}"
+        command = f"python -m recipes train {preset.name} --data PATH --seed {seed} --epochs {recipe.epochs}"
         record = {
             "command": command if start is None else f"{command} --start DIR",
             "recipe": asdict(recipe),

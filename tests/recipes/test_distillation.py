@@ -7,10 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from vit_demo.errors import InputError
-from vit_demo.model import ViT, ViTConfig
-from vit_demo.model.config import VIT_TINY
-from vit_demo.training.distillation import (
+from recipes.distillation import (
     PRETRAINED_VIT,
     Student,
     blend_targets,
@@ -18,7 +15,10 @@ from vit_demo.training.distillation import (
     load_pretrained_vit,
     student_loss,
 )
-from vit_demo.training.image_dataset import OUTLIER, UNLABELLED
+from recipes.image_dataset import OUTLIER, UNLABELLED
+from vit_demo.errors import InputError
+from vit_demo.model import ViT, ViTConfig
+from vit_demo.model.config import VIT_TINY
 
 LABELS = torch.tensor([2, OUTLIER, 0, UNLABELLED])
 SMALL = ViTConfig(image_size=12, patch_size=6, num_classes=4, embed_dim=16, depth=1, num_heads=2)

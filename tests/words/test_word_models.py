@@ -15,7 +15,7 @@ from vit_demo.errors import LabelError
 from vit_demo.weights import PRESETS, find_preset
 from vit_demo.weights.limits import MAX_TOKENIZER_BYTES
 
-from .model_folder import assert_refused, edit_weights, set_field, write_files
+from ..weights.model_folder import assert_refused, edit_weights, set_field, write_files
 from .word_models import clip_vocabulary, text_tokens, word_files, word_model
 
 PHOTO = Image.fromarray(np.random.default_rng(0).integers(0, 255, (32, 32, 3), dtype=np.uint8))

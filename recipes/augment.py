@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
 from torchvision.transforms.v2.functional import gaussian_blur, rgb_to_grayscale
 
-from vit_demo.training.image_dataset import ImageDataset
+from recipes.image_dataset import ImageDataset
 
 GROUPS = 16
 """Number of parts of a batch of digits that share random parameters, which a transform draws once a call."""

@@ -1,7 +1,7 @@
 import torch
 
-from vit_demo.training.digits import DIGITS
-from vit_demo.training.drawings import (
+from recipes.digits import DIGITS
+from recipes.drawings import (
     DIGIT_STROKES,
     DRAWINGS_PER_SYMBOL,
     EVALUATION_KINDS,
@@ -11,7 +11,7 @@ from vit_demo.training.drawings import (
     make_digit_outliers,
     make_synthetic_digits,
 )
-from vit_demo.training.image_dataset import OUTLIER, ImageDataset
+from recipes.image_dataset import OUTLIER, ImageDataset
 
 ONES = ImageDataset(
     torch.nn.functional.pad(torch.full((5, 1, 20, 3), 255, dtype=torch.uint8), (12, 13, 4, 4)),

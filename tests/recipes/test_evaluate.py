@@ -5,12 +5,12 @@ import pytest
 import torch
 from PIL import Image
 
-from vit_demo.cli import main
+from recipes.__main__ import main
+from recipes.datasets import outlier_sets
+from recipes.evaluate import FIGURES, evaluate, make_report
+from recipes.predictions import Predictions
 from vit_demo.errors import InputError
 from vit_demo.model import ViT
-from vit_demo.training.datasets import outlier_sets
-from vit_demo.training.evaluate import FIGURES, evaluate, make_report
-from vit_demo.training.predictions import Predictions
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import save_checkpoint
 
@@ -84,7 +84,7 @@ def test_rates_count_wrong_of_all_and_rejected_of_the_correct_predictions():
     ids=["patch size", "data", "checkpoints"],
 )
 def test_wrong_arguments_are_one_line_on_stderr_and_exit_code_2(wrong, data, weights, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("vit_demo.training.digits._download_mnist", _no_download)
+    monkeypatch.setattr("recipes.digits._download_mnist", _no_download)
     assert main(["evaluate", "digits-tiny", "--data", str(data), "--weights", str(weights), *wrong]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from recipes import recipes
+from recipes.photos import PHOTO_SETS
+from recipes.recipes import Recipe
 from vit_demo.model import ViTConfig
-from vit_demo.training import recipes
-from vit_demo.training.photos import PHOTO_SETS
-from vit_demo.training.recipes import Recipe
 from vit_demo.weights import PRESETS
 
 VALIDATION_DIGITS = 200
@@ -20,7 +20,7 @@ TINY = ViTConfig(
 @pytest.fixture
 def data(tmp_path, monkeypatch):
     """A bright square in ten positions, one for each digit, as ``mnist.npz``: 320, 200 and 40 of the three splits."""
-    monkeypatch.setattr("vit_demo.training.digits.VALIDATION_DIGITS", VALIDATION_DIGITS)
+    monkeypatch.setattr("recipes.digits.VALIDATION_DIGITS", VALIDATION_DIGITS)
     rng = np.random.default_rng(0)
 
     def draw(count):

@@ -8,13 +8,13 @@ import pytest
 import torch
 from PIL import Image
 
-from vit_demo.cli import main
+from recipes import photos as photos_module
+from recipes.__main__ import main
+from recipes.image_dataset import OUTLIER, UNLABELLED, ImageDataset
+from recipes.photo_outliers import KINDS, evaluation_photo_outliers, make_photo_outliers
+from recipes.photos import difference_hash, is_duplicate, load_photo_set, load_photos
 from vit_demo.images.photo_preprocess import preprocess
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.training import photos as photos_module
-from vit_demo.training.image_dataset import OUTLIER, UNLABELLED, ImageDataset
-from vit_demo.training.photo_outliers import KINDS, evaluation_photo_outliers, make_photo_outliers
-from vit_demo.training.photos import difference_hash, is_duplicate, load_photo_set, load_photos
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import save_checkpoint
 
@@ -99,7 +99,7 @@ def test_generated_outliers_differ_from_each_other_and_follow_from_the_seed():
 
 def test_drawings_have_each_of_four_shapes_equally_often(monkeypatch):
     pen, rng = Mock(), np.random.default_rng(0)
-    monkeypatch.setattr("vit_demo.training.photo_outliers.ImageDraw.Draw", lambda image: pen)
+    monkeypatch.setattr("recipes.photo_outliers.ImageDraw.Draw", lambda image: pen)
     for _ in range(400):
         KINDS["drawing"](rng, 8)
     points = [len(call.args[0]) for call in pen.line.call_args_list]

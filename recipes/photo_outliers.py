@@ -11,7 +11,7 @@ import torch
 from PIL import Image, ImageDraw
 from torch import Tensor
 
-from vit_demo.training.image_dataset import OUTLIER, ImageDataset
+from recipes.image_dataset import OUTLIER, ImageDataset
 
 DRAWS_PER_EPOCH = 2.0
 """How often each picture is drawn in an epoch, on average."""

@@ -18,9 +18,7 @@ from PIL import Image
 from torch import Tensor
 from torchvision.transforms.v2.functional import pil_to_tensor
 
-from vit_demo.errors import InputError
-from vit_demo.images.photo_preprocess import preprocess
-from vit_demo.training.image_dataset import (
+from recipes.image_dataset import (
     OUTLIER,
     UNLABELLED,
     ImageDataset,
@@ -29,6 +27,8 @@ from vit_demo.training.image_dataset import (
     find_file,
     open_arrays,
 )
+from vit_demo.errors import InputError
+from vit_demo.images.photo_preprocess import preprocess
 
 PHOTO_SETS = ("tiny_imagenet40", "imagenette160")
 """The required sets of ``photos-tiny``, in the order of its labels."""

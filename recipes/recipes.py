@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field, replace
 
+from vit_demo.errors import PresetError
+from vit_demo.weights import PRESETS, Preset
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -21,10 +24,10 @@ class Recipe:
             weights.
         augment: Whether training images are augmented.
         mix_probability: Probability that MixUp or CutMix is applied to a batch.
-        synthetic_digits: Number of drawn digits added to the training data; see ``vit_demo.training.drawings``.
+        synthetic_digits: Number of drawn digits added to the training data; see ``recipes.drawings``.
         digit_outliers: Number of drawings of other things added.
-        photo_outliers: Number of generated pictures added; see ``vit_demo.training.photo_outliers``.
-        teacher: ``"convnet"``, trained first; ``"vit"``, pretrained; or None. See ``vit_demo.training.distillation``.
+        photo_outliers: Number of generated pictures added; see ``recipes.photo_outliers``.
+        teacher: ``"convnet"``, trained first; ``"vit"``, pretrained; or None. See ``recipes.distillation``.
         teacher_weight: Weight of the teacher's probabilities in the targets, in [0, 1]; the rest is the label's.
         teacher_image_size: Side in pixels at which the teacher sees every batch; 0 for the student's own.
         patch_drop_rates: For some patch sizes, the fraction of random patches that each image drops, except at the end
@@ -113,3 +116,12 @@ RECIPES: dict[str, Recipe] = {
 }
 """The recipes by the stem of their file in ``checkpoints/``, and that of the digits' teacher. A file may be older than
 its recipe; its header holds the one that it was trained with."""
+
+
+def bundled_preset(name: str) -> Preset:
+    """A preset with a recipe; ``PresetError`` if it is not bundled."""
+    preset = PRESETS.get(name)
+    if preset is None or preset.source != "bundled":
+        bundled = ", ".join(p.name for p in PRESETS.values() if p.source == "bundled")
+        raise PresetError(f"Only bundled presets can be trained and evaluated, not {name}: choose from {bundled}.")
+    return preset

@@ -9,19 +9,19 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from vit_demo.cli import main
+from recipes import recipes, run
+from recipes.__main__ import main
+from recipes.datasets import labelled_sets
+from recipes.digits import load_digits, load_other_digits
+from recipes.distillation import ConvNet
+from recipes.image_dataset import ImageDataset
+from recipes.predictions import predict
+from recipes.recipes import Recipe
+from recipes.run import train_preset
+from recipes.trainer import Trainer
 from vit_demo.errors import InputError
 from vit_demo.images import to_mnist
 from vit_demo.model import ViT
-from vit_demo.training import recipes, run
-from vit_demo.training.datasets import labelled_sets
-from vit_demo.training.digits import load_digits, load_other_digits
-from vit_demo.training.distillation import ConvNet
-from vit_demo.training.image_dataset import ImageDataset
-from vit_demo.training.predictions import predict
-from vit_demo.training.recipes import Recipe
-from vit_demo.training.run import train_preset
-from vit_demo.training.trainer import Trainer
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import load_checkpoint
@@ -96,9 +96,9 @@ def test_the_log_counts_the_seconds_of_training_alone(data, recipe, tmp_path, mo
         clock.now += seconds
         return result
 
-    monkeypatch.setattr("vit_demo.training.trainer.time", clock)
+    monkeypatch.setattr("recipes.trainer.time", clock)
     monkeypatch.setattr(Trainer, "train_epoch", lambda self: pass_seconds(10, {"loss": 1.0}))
-    monkeypatch.setattr("vit_demo.training.trainer.predict", lambda *_: pass_seconds(3, SimpleNamespace(accuracy=0.5)))
+    monkeypatch.setattr("recipes.trainer.predict", lambda *_: pass_seconds(3, SimpleNamespace(accuracy=0.5)))
     trainer(data, tmp_path).run(load_digits(data, "validation"))
     assert [row["seconds"] for row in csv.DictReader((tmp_path / "run.csv").open())] == ["10.0", "20.0", "30.0"]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import torch
 
-from vit_demo.training import digits, drawings, photo_outliers
-from vit_demo.training.image_dataset import ImageDataset, Split, concat_datasets, find_file
-from vit_demo.training.photos import PHOTO_SETS, TEST_PHOTOS, load_other_photos, load_photo_set, load_photos
-from vit_demo.training.recipes import Recipe
+from recipes import digits, drawings, photo_outliers
+from recipes.image_dataset import ImageDataset, Split, concat_datasets, find_file
+from recipes.photos import PHOTO_SETS, TEST_PHOTOS, load_other_photos, load_photo_set, load_photos
+from recipes.recipes import Recipe
 from vit_demo.weights import Preset
 
 DATA_NOTES = {

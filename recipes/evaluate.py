@@ -1,5 +1,6 @@
 """Evaluation of a preset's checkpoints: predictions, figures as plain values, tables of text, and plots."""
 
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -8,10 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vit_demo.checks import require
+from recipes.datasets import labelled_sets, outlier_sets
+from recipes.image_dataset import ImageDataset
+from recipes.predictions import Predictions, predict
+from recipes.recipes import bundled_preset
+from vit_demo.accelerator import best_device
+from vit_demo.checks import find_device, require
+from vit_demo.cli.output import make_folder
 from vit_demo.model import ViT
-from vit_demo.training.image_dataset import ImageDataset
-from vit_demo.training.predictions import Predictions, predict
+from vit_demo.resources import resource_folder
 from vit_demo.weights import Preset
 from vit_demo.weights.checkpoints import load_checkpoint
 
@@ -29,6 +35,47 @@ FIGURES: dict[str, Callable[[Predictions, Preset], float]] = {
 
 MAX_CLASSES = 12
 """With more classes than this, the most frequent errors are printed instead of the confusion matrix."""
+
+
+def report_preset(
+    name: str,
+    data: Path,
+    *,
+    patch_size: int | None = None,
+    device: str | None = None,
+    weights: Path | None = None,
+    plot: Path | None = None,
+    as_json: bool = False,
+) -> str:
+    """Evaluates a bundled preset on all the data that a folder holds of its kind.
+
+    Args:
+        name: Of the preset.
+        data: The folder, as ``docs/training.md`` lists its files.
+        patch_size: In pixels; None for all sizes of the preset.
+        device: As ``vit_demo.explore`` takes it.
+        weights: The folder of the checkpoints; None for the bundled ones.
+        plot: The folder of the plots, if any.
+        as_json: Whether the result is the JSON of ``make_report``, not tables.
+
+    Raises:
+        PresetError: For a preset that is not bundled, or a patch size that does not fit.
+        InputError: If data, checkpoints or a folder cannot be used.
+    """
+    preset, weights = bundled_preset(name), weights or resource_folder("checkpoints")
+    where = find_device(device) if device else best_device()
+    sizes = preset.patch_sizes if patch_size is None else (preset.check_patch_size(patch_size),)
+    shown = preset.default_patch_size if preset.default_patch_size in sizes else sizes[0]
+    if plot:
+        make_folder(plot)
+    results = evaluate(preset, labelled_sets(preset, data), weights, sizes, where)
+    outliers = evaluate(preset, outlier_sets(preset, data), weights, sizes, where)
+    if plot:
+        for dataset, predictions in results.items():
+            path = plot / f"{preset.name}-{dataset}-{shown}.png"
+            plot_predictions(preset, dataset, shown, predictions[shown], path)
+    report = make_report(preset, results, outliers, shown)
+    return json.dumps(report) if as_json else format_report(preset, report)
 
 
 def evaluate(

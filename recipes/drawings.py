@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from PIL import Image, ImageDraw
 
+from recipes.digits import DIGITS
+from recipes.image_dataset import OUTLIER, ImageDataset
 from vit_demo.images import to_mnist
-from vit_demo.training.digits import DIGITS
-from vit_demo.training.image_dataset import OUTLIER, ImageDataset
 
 Stroke = list[tuple[float, float]]
 

@@ -12,11 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from recipes.image_dataset import find_file, open_arrays
+from recipes.photos import PHOTO_SETS, load_wnids
 from vit_demo.errors import InputError
 from vit_demo.model import ViT
 from vit_demo.model.config import VIT_TINY
-from vit_demo.training.image_dataset import find_file, open_arrays
-from vit_demo.training.photos import PHOTO_SETS, load_wnids
 
 PRETRAINED_VIT = "vit_ti16_224.npz"
 """The weights of a ViT-Ti/16 trained on ImageNet's 1,000 classes at 224 pixels in [-1, 1], under timm's names."""

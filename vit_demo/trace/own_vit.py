@@ -1,0 +1,91 @@
+"""A network of this package: its parts are known, so nothing of it is probed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vit_demo.model import ViT
+from vit_demo.model.pooling import pooled_slices
+from vit_demo.model.resample import resample_patch_embed
+from vit_demo.trace.structure import Structure
+from vit_demo.trace.traced_vit import TracedViT
+
+
+class OwnViT(TracedViT):
+    """A ``ViT`` as a ``TracedViT``, with any patch size.
+
+    Args:
+        vit: The network; its patch size is that of passes that name none.
+        patch_size: Another, in pixels.
+    """
+
+    module: ViT
+    is_own = True
+
+    def __init__(self, vit: ViT, patch_size: int | None = None) -> None:
+        blocks = tuple(f"blocks.{index}" for index in range(vit.config.depth))
+        is_fused = vit.config.projection == "fused"
+        projections = tuple(f"{block}.attn.proj.weight" for block in blocks) if is_fused else ()
+        kernels = tuple(f"{block}.attn.attend" for block in blocks)
+        super().__init__(vit, vit.config, Structure(blocks, blocks[0], blocks[-1], "", projections, kernels))
+        self.patch_size = patch_size or vit.patch_size
+
+    def options(self, images: Tensor, patch_size: int) -> dict[str, Any]:
+        """What the network gets beside the images."""
+        return {"patch_size": patch_size}
+
+    def forward_head(self, x: Tensor) -> Tensor:
+        """As there, without a pass."""
+        return self.module.forward_head(self.module.norm(x))
+
+    def read_patches(self, x: Tensor) -> Tensor:
+        """As there, in one product."""
+        prefix, tokens = self.config.num_prefix_tokens, self.final_norm(x)
+        pooled = tokens[prefix:]
+        if len(pooled_slices(self.config.pool, prefix)) == 2:
+            pooled = torch.cat([tokens[:1].expand(len(pooled), -1), pooled], dim=1)  # [N, 2 * D]
+        return self.module.head(pooled)
+
+    def final_norm(self, x: Tensor) -> Tensor:
+        """As there; only one of the two is a norm."""
+        return self.module.fc_norm(self.module.norm(x))
+
+    def output_projection(self, block: int) -> Tensor:
+        """As there; the identity where each head adds to its own slice of the tokens."""
+        if self.structure.projections:
+            return super().output_projection(block)
+        identity = torch.eye(self.config.embed_dim, dtype=torch.float32, device=self.device)
+        return identity.unflatten(0, (self.config.num_heads, -1))
+
+    def positions(self, grid: tuple[int, int]) -> tuple[str, Tensor]:
+        """As there."""
+        return self.config.pos_embed, self.module.pos_embed_for(grid)[0, self.module.num_pos_embed_prefix :]
+
+    def filters(self, patch_size: int) -> tuple[Tensor, Tensor | None]:
+        """As there, resampled."""
+        embedding = self.module.patch_embed
+        kernel = embedding.kernels.get(embedding.proj.weight, patch_size, resample_patch_embed)
+        return kernel, embedding.proj.bias
+
+    def resized(self, patch_size: int) -> TracedViT:
+        """As there, of the same weights."""
+        return self if patch_size == self.patch_size else OwnViT(self.module, patch_size)
+
+    def keep_sizes(self) -> TracedViT:
+        """As there."""
+        self.module.patch_embed.kernels.keep()
+        self.module.pos_embeds.keep()
+        return self
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of its weights."""
+        return self.module.patch_embed.proj.weight.dtype
+
+    @property
+    def derived(self) -> list[Tensor]:
+        """Kernels and positions that are kept for other sizes."""
+        return [*self.module.patch_embed.kernels.tensors, *self.module.pos_embeds.tensors]
