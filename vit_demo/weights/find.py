@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def find_preset(name: str, progress: DownloadProgress | None = None, *, trusted: bool = True) -> Preset:
-    """Returns a preset by its name, or makes one of a folder, a file, or a repository of the Hub (``org/name@revision``).
+    """Returns a preset by its name, or makes one of a folder, a file or a Hub repository (``org/name@revision``).
 
     A name from a visitor of the page is not ``trusted``: it never stands for a folder, its repository is downloaded
     without a token into a separate cache, and the model must stay within ``limits``.
