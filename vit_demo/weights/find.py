@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vit_demo.checks import did_you_mean
@@ -32,11 +33,10 @@ def find_preset(name: str, progress: DownloadProgress | None = None, *, trusted:
     if is_trained_name(name):
         return trained_preset(name)
     from vit_demo.weights.hub.repository import custom_preset, is_custom_name
-    from vit_demo.weights.taught import file_preset, is_taught_file
+    from vit_demo.weights.taught import ENDING, file_preset
 
-    if isinstance(name, str) and trusted and is_taught_file(name):
+    if isinstance(name, str) and trusted and name.endswith(ENDING) and Path(name).is_file():
         return file_preset(name, find_preset)
-
     if isinstance(name, str) and is_custom_name(name, trusted=trusted):
         return custom_preset(name, progress, trusted=trusted)
     known = ", ".join(PRESETS)

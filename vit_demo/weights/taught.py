@@ -5,22 +5,25 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 
 from vit_demo.errors import CheckpointError, InputError, LabelError
 from vit_demo.resources import resource_folder
+from vit_demo.sentences import sentence
 from vit_demo.trace import Output, TracedViT
 from vit_demo.trace.other_head import with_head
 from vit_demo.weights.preset import Preset
-from vit_demo.weights.safetensors_io import read_metadata, read_tensors, to_finite_float32
+from vit_demo.weights.safetensors_io import read_metadata
 from vit_demo.words.classifier import with_words
 
 if TYPE_CHECKING:
@@ -31,10 +34,10 @@ ENDING = ".safetensors"
 MAX_LABEL = 40
 """Characters of the name of a class."""
 MAX_CLASSES, MAX_VISITOR_CLASSES = 50, 10
+MAX_FILE_BYTES = 1 << 22
 MAX_LINK = 8192
 """Characters of a taught network in a link."""
 DAMAGED = "{0} is not a file that `vit-demo teach` wrote: teach the network again."
-OTHER = "{0} was taught with other weights of {1}: teach the network again."
 BAD_LINK = "The taught classes of this link are damaged: ask for the link again."
 
 Head = NDArray[np.float32]
@@ -80,22 +83,12 @@ class Taught:
         Raises:
             InputError: If the network is in memory, whose weights nothing names, or the file cannot be written.
         """
-        base = self.preset.base
-        if base is None:
+        if self.preset.base is None:
             raise InputError("This network has no name that a file could hold: save its head and labels yourself.")
         if not os.fspath(path).endswith(ENDING):
             raise InputError(f"The name of the file must end in {ENDING}.")
-        header = {
-            "format": FORMAT,
-            "model": base.name,
-            "commit": commit_of(base, self.patch_size),
-            "patch_size": str(self.patch_size),
-            "labels": json.dumps(self.labels),
-            "accuracy": str(self.accuracy),
-            "confusion": json.dumps(self.confusion.tolist()),
-        }
         try:
-            save_file({"head": torch.from_numpy(self.head.copy())}, os.fspath(path), header)
+            Path(path).write_bytes(to_bytes(self.preset))
         except OSError as error:
             raise InputError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
 
@@ -165,68 +158,72 @@ def commit_of(base: Preset, patch_size: int) -> str:
     return read_metadata(path).get("digest", "")
 
 
-def is_taught_file(name: str) -> bool:
-    """Whether a name ends as the files do and is one."""
-    return name.endswith(ENDING) and Path(name).is_file()
+def to_bytes(preset: Preset, dtype: torch.dtype = torch.float32) -> bytes:
+    """A safetensors file with the head of a preset that was taught, and in its header whose it is."""
+    base, size = preset.own, preset.default_patch_size
+    about = {"format": FORMAT, "model": base.name, "commit": commit_of(base, size), "patch_size": str(size)}
+    head = torch.frombuffer(bytearray(preset.head), dtype=torch.float32).view(len(preset.labels), -1)
+    return save({"head": head.to(dtype)}, about | {"labels": json.dumps(preset.labels, ensure_ascii=False)})
 
 
-def file_preset(name: str, find: Any) -> Preset:
-    """The preset of a file that ``Taught.save`` wrote.
+class Parsed(NamedTuple):
+    """What such a file holds."""
 
-    Args:
-        name: Its path.
-        find: ``find_preset``.
+    model: str
+    patch_size: int
+    commit: str
+    labels: tuple[str, ...]
+    head: Head
+
+    @classmethod
+    def of(cls, data: bytes, message: str, most: int = MAX_CLASSES) -> Parsed:
+        """Checks the bytes of anybody; ``CheckpointError`` with a message if they are not those of ``to_bytes``."""
+        try:
+            about = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+            head = load(data)["head"].float().numpy()
+            labels = check_labels(json.loads(about["labels"]), most)
+            found = cls(about["model"], int(about["patch_size"]), about["commit"], labels, head)
+            is_whole = head.ndim == 2 and len(head) == len(found.labels) and head.shape[1] > 1
+            if about["format"] != FORMAT or not is_whole or not np.isfinite(head).all():
+                raise ValueError
+        except (KeyError, TypeError, ValueError, RecursionError, SafetensorError) as error:
+            raise CheckpointError(message) from error
+        return found
+
+    def preset(self, base: Preset, name: str = "taught") -> Preset:
+        """The preset of the network with this head; ``CheckpointError`` if its weights are others now."""
+        if commit_of(base, base.check_patch_size(self.patch_size)) != self.commit:
+            raise CheckpointError("This was taught with other weights of {0}: teach the network again.", base.name)
+        return taught_preset(base, self.patch_size, self.labels, self.head, name)
+
+
+def file_preset(name: str, find: Callable[[str], Preset]) -> Preset:
+    """The preset of a file that ``Taught.save`` wrote; ``find`` is ``find_preset``.
 
     Raises:
         CheckpointError: If it is none, is damaged, or was taught with other weights.
     """
-    path = Path(name)
-    header = read_metadata(path)
-    try:
-        if header["format"] != FORMAT or header["model"].endswith(ENDING):
-            raise ValueError
-        labels = check_labels(json.loads(header["labels"]))
-        head = to_finite_float32(read_tensors(path), path.name)["head"].numpy()
-        if head.ndim != 2 or len(head) != len(labels) or head.shape[1] < 2:
-            raise ValueError
-        model, patch_size = header["model"], int(header["patch_size"])
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        if isinstance(error, CheckpointError):
-            raise
-        raise CheckpointError(DAMAGED, path.name) from error
-    base: Preset = find(model)
-    if commit_of(base, base.check_patch_size(patch_size)) != header.get("commit"):
-        raise CheckpointError(OTHER, path.name, model)
-    return taught_preset(base, patch_size, labels, head, name)
+    path, damaged = Path(name), sentence(DAMAGED, Path(name).name)
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise CheckpointError(damaged)
+    parsed = Parsed.of(path.read_bytes(), damaged)
+    if parsed.model.endswith(ENDING):
+        raise CheckpointError(damaged)
+    return parsed.preset(find(parsed.model), name)
 
 
 def to_link(preset: Preset) -> str:
     """A taught network, in half precision, as text for a link; empty if that would be too long."""
-    about = [preset.own.name, preset.default_patch_size, preset.labels]
-    head = np.frombuffer(preset.head, np.float32).astype("<f2")
-    data = json.dumps(about, ensure_ascii=False, separators=(",", ":")).encode() + b"\0" + head.tobytes()
-    text = base64.urlsafe_b64encode(data).decode().rstrip("=")
+    text = base64.urlsafe_b64encode(to_bytes(preset, torch.float16)).decode().rstrip("=")
     return text if len(text) <= MAX_LINK else ""
 
 
-def from_link(text: Any) -> tuple[str, int, tuple[str, ...], Head]:
-    """The network's name, patch size, labels and head in a text by anybody.
-
-    Raises:
-        CheckpointError: If it is not what ``to_link`` writes.
-    """
+def from_link(text: Any) -> Parsed:
+    """What the text of a link holds, by anybody; ``CheckpointError`` if it is damaged."""
+    if not isinstance(text, str) or len(text) > MAX_LINK or not re.fullmatch(r"[\w-]+", text, re.ASCII):
+        raise CheckpointError(BAD_LINK)
     try:
-        if len(text) > MAX_LINK:
-            raise ValueError
-        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        about, separator, numbers = data.partition(b"\0")
-        model, patch_size, names = json.loads(about)
-        labels = check_labels(names, MAX_VISITOR_CLASSES)
-        head = np.frombuffer(numbers, "<f2").astype(np.float32).reshape(len(labels), -1)
-        if not (separator and isinstance(model, str) and type(patch_size) is int and head.shape[1] > 1):
-            raise ValueError
-        if not np.isfinite(head).all():
-            raise ValueError
-    except (TypeError, ValueError, RecursionError) as error:
+        data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError as error:
         raise CheckpointError(BAD_LINK) from error
-    return model, patch_size, labels, head
+    return Parsed.of(data, BAD_LINK, MAX_VISITOR_CLASSES)

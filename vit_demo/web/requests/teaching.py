@@ -125,9 +125,8 @@ async def open_link(text: Any, find: Callable[[str], Awaitable[Preset]]) -> Pres
         CheckpointError: If the link is damaged.
         PresetError: If its network cannot be found.
     """
-    model, patch_size, labels, head = from_link(text)
-    base = await find(parse.preset_name(model))
-    return keep_taught(taught_preset(base, base.check_patch_size(patch_size), labels, head), owner.get())
+    parsed = from_link(text)
+    return keep_taught(parsed.preset(await find(parse.preset_name(parsed.model))), owner.get())
 
 
 def _taught(request: TeachRequest, base: Preset, tokens: list[NDArray[np.float32]], who: str) -> dict[str, Any]:
