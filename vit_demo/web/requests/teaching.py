@@ -31,7 +31,6 @@ NEW_AT_ONCE = 8
 """Passes of one job: with more new pictures the page asks again, behind others."""
 TOKEN_BYTES = 300
 """Of an entry, beside its numbers."""
-FULL = f"At most {MAX_EXAMPLES} pictures can be taught: remove one first."
 NOT_SEPARABLE = "These pictures could not be told apart at all: add others."
 
 _tokens: Shares[NDArray[np.float32]] = Shares(16 << 20, 1 << 20)
@@ -68,7 +67,7 @@ class TeachRequest:
         ):
             raise InputError("Each class needs a picture: add one.")
         if sum(len(one["examples"]) for one in classes) > MAX_EXAMPLES:
-            raise InputError(FULL)
+            raise InputError("At most {0} pictures can be taught: remove one first.", MAX_EXAMPLES)
         names = [one.get("name") for one in classes]
         labels = check_labels(names, MAX_VISITOR_CLASSES, least=1)
         shared = {name: fields.get(name) for name in ("preset", "patch_size", "fit")}

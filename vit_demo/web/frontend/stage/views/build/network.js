@@ -7,11 +7,12 @@ import { english, formatInteger, translate } from "../../../shared/language.js";
  * The numbers that a visitor may change: field, title, unit, and the least and the largest value, with which every count
  * stays an exact integer.
  */
+const html = `
+  <button type="button" data-way="build">Train a network</button>
+  <button type="button" data-way="teach">Teach your own classes</button>`;
 /** The two ways of Build, of which one is open: "build" or "teach". */
-export const waysHtml = (open) => `<div class="switch two-ways" role="group" aria-label="Build">
-  <button type="button" data-way="build" aria-pressed="${open === "build"}">Train a network</button>
-  <button type="button" data-way="teach" aria-pressed="${open === "teach"}">Teach your own classes</button>
-</div>`;
+export const waysHtml = (open) =>
+  `<div class="switch two-ways" role="group" aria-label="Build">${html.replace(`"${open}"`, `"${open}" aria-pressed="true"`)}</div>`;
 
 export const NUMBERS = [
   ["image_size", english("Image size"), english("pixels"), 1, 2048],

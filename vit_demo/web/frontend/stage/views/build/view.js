@@ -11,9 +11,11 @@ export const order = 80;
 
 export const sections = ["build"];
 
+const ways = waysHtml("build");
+
 export const html = `
   <section class="chapter build">
-    ${waysHtml("build")}
+    ${ways}
     ${trainingHtml}
     <details class="change">
       <summary>Change the network</summary>

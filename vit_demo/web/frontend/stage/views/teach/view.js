@@ -15,15 +15,17 @@ export const order = 81;
 
 export const sections = ["teach"];
 
+const ways = waysHtml("teach");
+
 export const html = `
   <section class="chapter teach">
-    ${waysHtml("teach")}
+    ${ways}
     <h2>Teach it your own classes</h2>
     <p class="lead">Draw something, or choose a photo, and add it to a class. From the second class on, the network tells yours
       apart: only its last step is computed anew, by a formula.</p>
     <div class="classes"></div>
     <button type="button" class="quiet another">Another class</button>
-    <p class="sure" role="status"><b data-teach="accuracy"></b> <span></span></p>
+    <p class="sure" data-teach="accuracy" role="status"></p>
     <button type="button" class="primary look-into" hidden>Look into it</button>
     <p class="hint">A link to the network holds your classes, not your pictures. The server keeps photos for an hour, and of each
       picture the numbers that the last step reads: at most 10 classes and 60 pictures.</p>
@@ -64,11 +66,10 @@ export function create(card, { change, request, upload }) {
     const file = make("input", { type: "file", accept: "image/*,.heic,.heif,.avif", multiple: true, hidden: true });
     const choose = makeButton(() => file.click(), { className: "link" }, english("Files"));
     const film = make("button", { type: "button", className: "link film" }, english("Hold to film"));
-    film.hidden = !navigator.mediaDevices?.getUserMedia;
     const head = make("div", { className: "field" }, input, number);
     const box = make("div", { className: "box" }, head, bar, pictures, video, make("p", {}, add, choose, film), file);
     box.dataset.teach = "class";
-    const one = { name, examples: /** @type {any[]} */ ([]), box, input, number, bar, pictures, add };
+    const one = { name, examples: /** @type {any[]} */ ([]), box, input, number, bar, pictures, add, film };
     input.addEventListener("change", () => attempt(one, () => ({ name: input.value })));
     file.addEventListener("change", () => {
       addFiles(one, [...(file.files ?? [])]);
@@ -174,6 +175,7 @@ export function create(card, { change, request, upload }) {
       one.bar.firstElementChild.style.width = `${100 * (found ? found.probability : 0)}%`;
       one.box.classList.toggle("first", Boolean(found) && found === shown.predictions[0]);
       setText(one.add, ADD[task()]);
+      one.film.hidden = task() === "digits" || !navigator.mediaDevices?.getUserMedia;
       one.pictures.replaceChildren(...one.examples.map((example) => thumbnail(one, example)));
     }
     const boxes = classes().map(({ box }) => box);
@@ -185,8 +187,7 @@ export function create(card, { change, request, upload }) {
     }
     find(".another").hidden = boxes.length >= MOST_CLASSES;
     find(".look-into").hidden = !last?.model;
-    setText(find(".sure b"), last?.right !== null && last ? translate("{right} of {count} are right", last) : "");
-    setText(find(".sure span"), news || noteOf());
+    setText(find(".sure"), news || noteOf());
   }
 
   function noteOf() {
@@ -194,7 +195,7 @@ export function create(card, { change, request, upload }) {
     if (!last.model) return english("Now add a picture to another class.");
     if (last.right === null)
       return english("Add a second picture to each class: then each can be left out once, to see how sure one may be.");
-    return english("if each is left out once and the others teach.");
+    return translate("Left out one at a time, *{right} of {count}* are right.", last);
   }
 
   function thumbnail(one, example) {
