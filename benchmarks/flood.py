@@ -265,7 +265,7 @@ async def run(server: Server, options: argparse.Namespace) -> list[str]:
     digits, number = iter(drawings(int(60 * options.seconds))), itertools.count()
     async with httpx.AsyncClient(base_url=server.url, timeout=240, headers=VISITOR) as client:
         visitor = Visitor(server, client, Record())
-        result = await visitor.explain(await visitor.upload(1200), 10)
+        result = await visitor.explain(await visitor.upload(1200), 20)
 
         async def draw() -> None:
             digit, drawing = next(digits)
@@ -275,7 +275,7 @@ async def run(server: Server, options: argparse.Namespace) -> list[str]:
                 raise RuntimeError("another digit")
 
         async def slow() -> None:
-            source = {**result["source"], "dropped": [next(number) % 144]}  # so that no map is in a cache
+            source = {**result["source"], "dropped": [next(number) % 36]}  # so that no map is in a cache
             sent = {"kind": "map", "method": "local_surrogate", "source": source}
             await visitor.timed("slow map", {**sent, "label": next(number) % 50})
 

@@ -9,7 +9,10 @@ import vit_demo
 
 PACKAGES = (
     "vit_demo",
-    *(f"vit_demo.{name}" for name in ("model", "trace", "features", "metrics", "images", "weights", "render")),
+    *(
+        f"vit_demo.{name}"
+        for name in ("model", "trace", "features", "metrics", "images", "weights", "render", "inference.result")
+    ),
 )
 """What is documented; ``vit_demo.methods`` comes with ``vit_demo``, whose public names include it."""
 

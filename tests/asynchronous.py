@@ -1,7 +1,5 @@
 """Waiting in tests: for coroutines, and for what other threads do."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Coroutine

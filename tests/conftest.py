@@ -29,16 +29,22 @@ TESTS = Path(__file__).parent
 gc.disable()  # while the tests are imported, which leaves little garbage
 
 
-SLOW_FILES = ("PLACEHOLDER",)
+SLOW_FILES = """
+    test_code_quality test_serve browser/test_browser_train browser/test_browser_story test_wheel
+    test_documentation web/test_serving web/guard/test_security web/api/test_api
+    browser/test_browser_explanations browser/test_browser_libraries browser/test_browser_languages
+    browser/test_browser_screens browser/test_browser_link_sections browser/test_browser_lesson
+    browser/test_browser_hub recipes/test_training test_javascript test_notebook test_reference
+"""
 """Files that take more than about five seconds, longest first: so they run, lest a worker ends alone with one."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts slow files first, and marks what is in no slow file, and needs no browser, as quick."""
-    places = {name: place for place, name in enumerate(SLOW_FILES)}
+    places = {name: place for place, name in enumerate(SLOW_FILES.split())}
 
     def place(item: pytest.Item) -> int:
-        return places.get(item.path.relative_to(TESTS).as_posix(), len(places))
+        return places.get(item.path.relative_to(TESTS).with_suffix("").as_posix(), len(places))
 
     for item in items:
         if place(item) == len(places) and "browser" not in item.path.parts:

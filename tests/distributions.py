@@ -1,7 +1,5 @@
 """What an installation of some requirements would hold, told from the packages that are installed here."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from importlib import metadata

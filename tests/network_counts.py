@@ -1,7 +1,5 @@
 """Parameters and operations of networks, counted on the modules themselves, for the tests of the section Build."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests of the page in tests: sent once, with the reply unpacked, or after the server forgot its replies."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from typing import Any

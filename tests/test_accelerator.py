@@ -1,7 +1,5 @@
 """The accelerator is the one that torch finds, whatever its kind, and people read its name."""
 
-from __future__ import annotations
-
 import types
 
 import pytest

@@ -1,7 +1,5 @@
 """The way of a stroke and of a click, as docs/architecture.md lists it, is that which a profiler sees."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The benchmarks, which no test runs, start, and name only what is there."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import importlib

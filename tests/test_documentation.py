@@ -3,8 +3,6 @@
 ``docs/api.md`` and ``docs/reference.md`` have tests of their own, which run theirs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import io
@@ -42,7 +40,7 @@ NOT_RUN = {
     r"python -m venv .* && pip install -r requirements\.txt && python app\.py": "see tests/space/test_start.py",
     r"pip install (-r requirements\.txt|\.)": "installs; see tests/test_wheel.py",
     r"python -m venv .* && pip install -r requirements-dev\.txt && python -m pytest": "what CI itself runs",
-    r"python -m pytest( -n 0)?( tests/[\w/.]+)*": "these tests",
+    r"python -m pytest( -n 0| -m quick)?( tests/[\w/.]+)*": "these tests",
     r"ruff .*|mypy .*|lint-imports": "run by the tests of code quality",
     r"docker (build|run|ps|stop)\b.*": "needs a Docker daemon; see tests/test_dockerfile.py",
     r"serve run vit_demo\.serve:app( \w+=[\d.]+)*": "needs the extra `serve`; see tests/test_serve.py",

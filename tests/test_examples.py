@@ -1,7 +1,5 @@
 """The programs of docs/examples are short, and run as they are; ``mypy`` checks them with the package."""
 
-from __future__ import annotations
-
 import runpy
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """On a real accelerator, where the machine has one: its numbers are the CPU's, whatever is asked for, and by whom."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

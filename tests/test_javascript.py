@@ -1,7 +1,5 @@
 """The page's JavaScript: linted, and its logic tested by node's own test runner on numbers that Python writes."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Sentences with values: as they are read, and as the page gets them."""
 
-from __future__ import annotations
-
 import io
 import pickle
 

@@ -1,7 +1,5 @@
 """The installed package works without the repository: weights, documentation and files of the page are in the wheel."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -26,6 +24,16 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy, because setuptools writes into the folder that it builds."""
     return built(copied(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which it is installed, beside folders that other packages leave there."""
+    folder = tmp_path_factory.mktemp("installed")
+    for name in ("docs", "checkpoints"):
+        (folder / name).mkdir()
+    run([*PIP, "install", "--no-deps", "--no-index", "--no-compile", "--target", str(folder), str(wheel)], folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -95,22 +103,12 @@ print("works")
 """
 
 
-def installed_in(folder: Path, wheel: Path) -> Path:
-    # Folders that other packages leave beside it are ignored.
-    (folder / "docs").mkdir(parents=True)
-    (folder / "checkpoints").mkdir()
-    run([*PIP, "install", "--no-deps", "--no-index", "--no-compile", "--target", str(folder), str(wheel)], folder)
-    return folder
-
-
-def test_it_works_without_the_repository(wheel: Path, tmp_path: Path) -> None:
-    installed, folder = installed_in(tmp_path / "installed", wheel), tmp_path / "folder"
-    folder.mkdir()
-    (folder / "script.py").write_text(SCRIPT)
-    out = run([sys.executable, "script.py", str(installed)], cwd=folder, PYTHONPATH=str(installed))
+def test_it_works_without_the_repository(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    out = run([sys.executable, "script.py", str(installed)], cwd=tmp_path, PYTHONPATH=str(installed))
     assert out.strip().endswith("works")
     command = [str(installed / "bin" / "vit-demo"), "explain", "--help"]
-    assert "examples:\n  vit-demo explain photo.jpg" in run(command, cwd=folder, PYTHONPATH=str(installed))
+    assert "examples:\n  vit-demo explain photo.jpg" in run(command, cwd=tmp_path, PYTHONPATH=str(installed))
 
 
 APP_ONLY = ("gradio", "pandas", "pi_heif", "matplotlib", "orjson", "cachetools", "starlette")
@@ -148,9 +146,9 @@ print("works")
 """
 
 
-def test_the_package_alone_needs_nothing_of_the_app(wheel: Path, tmp_path: Path) -> None:
+def test_the_package_alone_needs_nothing_of_the_app(wheel: Path, installed: Path, tmp_path: Path) -> None:
     """In an environment that holds its dependencies, and no more."""
-    site = installed_in(tmp_path / "site", wheel)
+    (site := tmp_path / "site").mkdir()
     required = [line for line in metadata_of(wheel).get_all("Requires-Dist", []) if "extra ==" not in line]
     packages = Path(torch.__file__).parents[1]
     for name in installed_with(required):
@@ -160,7 +158,7 @@ def test_the_package_alone_needs_nothing_of_the_app(wheel: Path, tmp_path: Path)
     (tmp_path / "script.py").write_text(CORE)
     picture = ROOT / "docs" / "images" / "seven.png"
     command = [sys.executable, "-S", "script.py", str(picture), *APP_ONLY]
-    out = run(command, cwd=tmp_path, PYTHONPATH=str(site))
+    out = run(command, cwd=tmp_path, PYTHONPATH=os.pathsep.join((str(installed), str(site))))
     assert out.strip().endswith("works")
     assert len(list((tmp_path / "out").iterdir())) >= 2
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from vit_demo.inference.explainer import Explainer
     from vit_demo.inference.exploration import Exploration
     from vit_demo.inference.explore import explore, explore_batch
-    from vit_demo.inference.saved import load_result, table
+    from vit_demo.inference.loaded import load_result
+    from vit_demo.inference.saved import table
     from vit_demo.methods import Method
     from vit_demo.model import ViT
     from vit_demo.service.engine import Engine
@@ -80,7 +81,7 @@ _HOMES = {
     "explore": "vit_demo.inference.explore",
     "explore_batch": "vit_demo.inference.explore",
     "gallery": "vit_demo.web.notebook.gallery",
-    "load_result": "vit_demo.inference.saved",
+    "load_result": "vit_demo.inference.loaded",
     "report": "vit_demo.cli.report",
     "table": "vit_demo.inference.saved",
     "teach": "vit_demo.teaching.teach",

@@ -78,5 +78,8 @@ IMPROBABLE = 0.1
 ENOUGH_SHARE = 0.9
 """Of its probability, which a class keeps with the patches that are enough."""
 
+NUM_CLASSES = 5
+"""Classes that are shown of a prediction, the most likely first."""
+
 OPACITY = 0.6
 """Opacity of a heatmap over its picture in ``overlay``."""

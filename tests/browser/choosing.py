@@ -1,21 +1,22 @@
 """What tests do on the page, as a visitor does it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Any
 
+from vit_demo.inference.exploration import Exploration
 from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_digits import DIGITS, smooth
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights import PRESETS
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Frame, Locator, Page
+try:
+    from playwright.sync_api import Browser, BrowserContext, Frame, FrameLocator, Locator, Page, Route
+except ModuleNotFoundError:  # the tests are skipped
+    Browser = BrowserContext = Frame = FrameLocator = Locator = Page = Route = Any  # type: ignore[misc]
 
-    from vit_demo.inference.exploration import Exploration
+__all__ = ["Browser", "BrowserContext", "Frame", "FrameLocator", "Locator", "Page", "Route"]
 
 READY = '.stage[data-ready="true"]'
 STAGE = "document.querySelector('.stage').__stage"

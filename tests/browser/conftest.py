@@ -1,22 +1,17 @@
 """A browser for the tests that need one: a headless Chromium of the system, else Playwright's, else another one."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import gradio as gr
 import pytest
 
 from ..servers import page_routes
-from .choosing import STAGE, launched, open_page
+from .choosing import STAGE, Browser, BrowserContext, Page, launched, open_page
 from .stage_page import stage, stage_address
-
-if TYPE_CHECKING:
-    import gradio as gr
-    from playwright.sync_api import Browser, BrowserContext, Page
 
 __all__ = ["stage", "stage_address"]
 

@@ -1,12 +1,10 @@
 """A stage with seeded attention, its server, and what tests ask of it."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import io
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 import numpy as np
@@ -16,10 +14,7 @@ from PIL import Image
 from vit_demo.web.frontend.components import stage as stage_component
 from vit_demo.web.requests.packing import pack
 
-from .choosing import middle_of
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import Page, middle_of
 
 BLOCKS, HEADS, WIDTH = 3, 2, 8
 ROWS, COLUMNS = 4, 5

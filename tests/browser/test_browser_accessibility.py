@@ -1,20 +1,14 @@
 """axe-core finds nothing in what the page adds to Gradio, on desktop and phone, light and dark, in every panel."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import choose_method, method_button, open_page, settings
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import Page, choose_method, method_button, open_page, settings
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = [ROOT / "node_modules", *map(Path, filter(None, os.environ.get("NODE_PATH", "").split(os.pathsep)))]

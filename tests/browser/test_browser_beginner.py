@@ -1,20 +1,14 @@
 """What somebody reads who sees the page for the first time: it is true of what is shown, and in sight."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from vit_demo.methods import METHODS
 from vit_demo.web.catalog.method_docs import board_ranks
 
-from .choosing import STAGE, open_page, open_section, settings
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+from .choosing import STAGE, Browser, Page, open_page, open_section, settings
 
 DESKTOPS = [(1280, 800), (1440, 900)]
 PHONE = (390, 844)

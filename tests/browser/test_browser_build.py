@@ -1,11 +1,8 @@
 """The section Build, as a visitor uses it: counts that follow the fields, sentences, and code that runs."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 import torch
@@ -13,10 +10,7 @@ import torch
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import VIT_TINY
 
-from .choosing import open_page, open_section
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+from .choosing import Locator, Page, open_page, open_section
 
 
 @pytest.fixture

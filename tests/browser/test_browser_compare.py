@@ -1,9 +1,5 @@
 """The section "Compare" on the real page, against the package."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
@@ -11,10 +7,7 @@ import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights.costs import num_operations
 
-from .choosing import middle_of, open_section
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+from .choosing import Locator, Page, middle_of, open_section
 
 
 @pytest.fixture

@@ -1,12 +1,9 @@
 """The card "Download": every file holds the map that the package computes, and the copied code runs."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import numpy as np
@@ -18,10 +15,7 @@ from vit_demo.cli import main
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import choose_method, close_settings, method_button
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import Page, choose_method, close_settings, method_button
 
 
 @pytest.fixture

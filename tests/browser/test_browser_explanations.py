@@ -1,18 +1,13 @@
 """The page against the package: every map, any class, dropped patches, tests of a heatmap, the logit lens."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
 from vit_demo.methods import METHODS
 
-from .choosing import STAGE, choose_method, method_button, middle_of, open_page, settings, shown_result
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import STAGE, Page, choose_method, method_button, middle_of, open_page, settings, shown_result
 
 
 def map_when(page: Page, subject: str) -> np.ndarray:

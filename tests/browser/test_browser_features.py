@@ -1,10 +1,7 @@
 """What the tokens hold, on the picture: values against the package, keys, and no request while looking around."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,10 +10,7 @@ import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import STAGE, close_settings, method_button, middle_of, open_page, settings
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import STAGE, Page, close_settings, method_button, middle_of, open_page, settings
 
 
 @pytest.fixture(scope="module")

@@ -1,18 +1,12 @@
 """The site of ``vit_demo.gallery``, opened from a disk: from the index to a map, and on to another patch size."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import middle_of
+from .choosing import Page, middle_of
 from .test_browser_notebook import MAP, near
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 
 def test_from_the_index_to_a_patch_and_to_another_size(page: Page, tmp_path: Path) -> None:

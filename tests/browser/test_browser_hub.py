@@ -1,12 +1,9 @@
 """From a photo to a prediction among 1,000 classes, with a Hub on this machine that serves small random weights."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 import timm
@@ -18,10 +15,7 @@ from vit_demo.weights import PRESETS
 from vit_demo.weights.imagenet import IMAGENET_LABELS
 
 from ..weights.hub_server import HubServer, served
-from .choosing import READY, STAGE, launched
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import READY, STAGE, Page, launched
 
 
 def weights(**shape: int) -> bytes:

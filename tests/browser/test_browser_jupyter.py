@@ -1,17 +1,13 @@
 """A result in a notebook that Jupyter exported as a web page; tests/test_notebook.py has one executed."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import Page
 
 MAP = "() => [...document.querySelector('.stage').__stage.scene().map].join()"
 

@@ -1,18 +1,12 @@
 """The page in other languages: no English word is left, nothing is too long, and the way back is exact."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
 
 from scripts.words import FRONTEND, LANGUAGES, page_words, read_language
 from vit_demo.weights import PRESETS
 
-from .choosing import close_settings, settings
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+from .choosing import Browser, Page, close_settings, settings
 
 CODES = sorted(path.stem for path in LANGUAGES.glob("*.json"))
 SECTIONS = ("attention", "features", "steps", "compare", "build")

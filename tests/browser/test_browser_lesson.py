@@ -1,17 +1,10 @@
 """A lesson's link: its task stays in a band above the stage, in the page's language, while a visitor plays."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from vit_demo.web.catalog.method_docs import lesson
 
-from .choosing import STAGE, draw, open_page, open_section
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+from .choosing import STAGE, Locator, Page, draw, open_page, open_section
 
 
 def band(page: Page) -> Locator:

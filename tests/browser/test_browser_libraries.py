@@ -1,12 +1,9 @@
 """Networks that timm and transformers build, on the page: each section, with the package's numbers and true words."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,19 +12,15 @@ import torch
 import transformers
 from gradio_client import Client, handle_file
 from timm.models import save_for_hf
+from torch import nn
 
 import vit_demo
+from vit_demo.inference.exploration import Exploration
 from vit_demo.service.engine import _engines
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from ..weights.hub_server import served
-from .choosing import READY, STAGE, choose_method, launched, look_from, method_button, middle_of, open_section
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-    from torch import nn
-
-    from vit_demo.inference.exploration import Exploration
+from .choosing import READY, STAGE, Page, choose_method, launched, look_from, method_button, middle_of, open_section
 
 SHAPE = {"img_size": 64, "depth": 2, "embed_dim": 48, "num_heads": 3}
 LABELS = ["lion", "tiger", "cat", "dog", "car"]

@@ -1,16 +1,9 @@
 """The address holds the state of the page: links, Back and Forward, reload, and what each tab remembers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import vit_demo
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import READY, STAGE, choose_method, draw, open_page
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+from .choosing import READY, STAGE, Browser, Page, choose_method, draw, open_page
 
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
 

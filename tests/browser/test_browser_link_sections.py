@@ -1,16 +1,10 @@
 """Links restore the sections of the stage, too: what the tokens hold, the eight steps, Compare and Build."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
 
-from .choosing import method_button, middle_of, open_page, open_section
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+from .choosing import Browser, Page, method_button, middle_of, open_page, open_section
 
 CHOICES = "document.querySelector('.stage').__stage.choices"
 

@@ -1,13 +1,6 @@
 """What a visitor does while something else is under way, and what stays of it afterwards."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from .choosing import STAGE, choose_method, open_section
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+from .choosing import STAGE, Page, Route, choose_method, open_section
 
 DROP_WORDS = """() => {
   const data = new DataTransfer();

@@ -1,11 +1,9 @@
 """Where the page's modules are found: below a subpath, behind a proxy, in a frame, after a re-mount; or a sentence."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 import pytest
@@ -18,10 +16,7 @@ from vit_demo.web.frontend.components import inputs
 from vit_demo.web.requests.packing import pack
 
 from ..servers import free_port, page_routes
-
-if TYPE_CHECKING:
-    from playwright.sync_api import FrameLocator, Page
-
+from .choosing import FrameLocator, Page
 
 received: list[Any] = []  # by Python
 

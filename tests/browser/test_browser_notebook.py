@@ -1,9 +1,7 @@
 """What a notebook shows: the HTML alone, opened from a file, with nothing served."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +9,7 @@ import pytest
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import close_settings, middle_of, settings
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Frame, Page
+from .choosing import Frame, Page, close_settings, middle_of, settings
 
 MAP = "() => [...document.querySelector('.stage').__stage.scene().map]"
 

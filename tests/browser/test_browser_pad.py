@@ -1,12 +1,10 @@
 """Drawing on the pad with a mouse, a finger and the keyboard."""
 
-from __future__ import annotations
-
 import base64
 import io
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 import numpy as np
@@ -18,8 +16,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.frontend.components import inputs
 from vit_demo.web.requests.packing import pack
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import Page
 
 Ink = np.ndarray
 received: list[str] = []  # the drawings, or names of examples, that the page has sent, in order

@@ -1,10 +1,7 @@
 """The whole page, as a visitor meets it: open, draw, hover, drop photos good and bad, change size and model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from PIL import Image
@@ -14,10 +11,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights import PRESETS
 
 from ..images.bombs import GREY, png
-from .choosing import READY, close_settings, draw, settings
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import READY, Page, close_settings, draw, settings
 
 
 def run_of(page: Page) -> str:

@@ -1,17 +1,11 @@
 """The photo tab shows which part of a photo the network gets."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from PIL import Image
 
-from .choosing import STAGE
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import STAGE, Page
 
 FITS = {
     "Centre": ("crop", "bright square, 60"),

@@ -1,10 +1,8 @@
 """Photos get onto the page by choosing, dropping, pasting and a webcam, and leave it with their prediction."""
 
-from __future__ import annotations
-
 import base64
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,12 +12,7 @@ import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import open_page
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from playwright.sync_api import Browser, Page
+from .choosing import Browser, Page, open_page
 
 SOURCE = "document.querySelector('.stage').__stage.current()?.source"
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]

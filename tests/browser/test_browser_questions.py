@@ -1,14 +1,8 @@
 """Seven questions that a learner can answer from the page alone: the sentence with the answer is on it."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
-from .choosing import settings
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import Page, settings
 
 ANSWERS = {
     "What is a patch?": ".terms: A square of the picture. A Vision Transformer cuts the picture into patches",

@@ -3,11 +3,9 @@
 `VIT_DEMO_CLICK_SEQUENCES` is the number of sequences of 30 clicks; by default few, to be quick.
 """
 
-from __future__ import annotations
-
 import os
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,8 +14,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights import PRESETS
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import Page
 
 SEQUENCES = int(os.environ.get("VIT_DEMO_CLICK_SEQUENCES", "3"))
 CLICKS = 30

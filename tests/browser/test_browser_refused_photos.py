@@ -1,10 +1,7 @@
 """A photo that cannot be used: what the page says in each section, what it still shows, and what a reload shows."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from PIL import Image
@@ -12,10 +9,7 @@ from PIL import Image
 from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import STAGE, open_section
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import STAGE, Page, open_section
 
 
 def choose_file(page: Page, name: str, kind: str, content: bytes) -> None:

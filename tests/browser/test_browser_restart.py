@@ -1,16 +1,11 @@
 """A server that ends and another that is started in its place: the page comes back by itself, with its state."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
 
 from vit_demo.web.server import launch
 
 from ..servers import free_port, start, wait_for
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import Page
 
 HOMES = ("HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR", "HF_HOME")
 UNWRITABLE = {name: f"/proc/{name}" for name in HOMES} if sys.platform == "linux" else {}

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .choosing import open_section, settings
+from vit_demo.weights import PRESETS
+from vit_demo.weights.costs import num_operations, num_tokens
+
+from .choosing import open_section, settings, shown_result
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -102,6 +105,134 @@ def test_all_settings_open_over_the_page_and_close_by_themselves(browser: Browse
     settings(page).get_by_text("Rollout", exact=True).click()
     assert drawer.is_visible(), "one more choice can follow"
     assert page.evaluate("document.querySelector('.stage').__stage.choices.method") == "rollout"
+    page.context.close()
+
+
+IN_SIGHT = """(element) => {
+  const { left, top, right, bottom } = element.getBoundingClientRect();
+  const isOnTop = element.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2));
+  return left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight && isOnTop;
+}"""
+"""Whether all of an element is on the screen, with nothing over its middle."""
+
+
+def test_on_a_large_desktop_all_settings_stand_beside_the_answer(browser: Browser, address: str) -> None:
+    page = open_page(browser, address, "large desktop")
+    drawer = page.locator(".drawer")
+    assert drawer.is_visible(), "from the start"
+    tops = "['.headline', '.view', '.blocks'].map((each) => document.querySelector(each).getBoundingClientRect().x)"
+    before = page.evaluate(tops)
+    controls = [
+        *drawer.locator(".method").all(),
+        *drawer.locator(".grid").first.locator(":visible:is(input, label)").all(),
+    ]
+    assert len(controls) > 18 and all(control.evaluate(IN_SIGHT) for control in controls), "without scrolling"
+    for part in (".headline", ".bars .first .number", ".sentence", ".ways .trust", ".all-classes", ".tour"):
+        assert page.locator(part).evaluate(IN_SIGHT), part
+    drawer.get_by_text("Rollout", exact=True).click()
+    page.mouse.click(5, 500)
+    assert drawer.is_visible(), "a click elsewhere leaves it open"
+    assert drawer.locator(".method").first.get_attribute("title") == "Where faithfulness matters more than speed."
+    page.locator(".rank").click()
+    assert drawer.is_visible() and drawer.evaluate("e => e.contains(document.activeElement)")
+    drawer.locator(".close").click()
+    assert drawer.is_hidden() and page.evaluate(tops) == before, "it moves nothing of the picture"
+    page.reload()
+    page.wait_for_selector('.stage[data-ready="true"]')
+    assert drawer.is_hidden(), "it stays as it was left"
+    settings(page)
+    open_section(page, "Compare")
+    page.locator(".compare canvas").first.wait_for()
+    edges = "['.compare', '#header header'].map((e) => document.querySelector(e).getBoundingClientRect().right)"
+    comparing, header = page.evaluate(edges)
+    assert abs(comparing - header) < 1, "the other sections have all of the width"
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_section(page, "Explore")
+    drawer.wait_for(state="hidden")
+    page.context.close()
+
+
+def test_a_large_desktop_shows_tokens_and_operations_of_each_patch_size(browser: Browser, address: str) -> None:
+    shown = "all => all.filter((one) => one.checkVisibility()).map((one) => one.textContent)"
+    for name, is_wide in (("large desktop", True), ("desktop", False)):
+        page = open_page(browser, address, name)
+        names = page.locator(".size-names > *").evaluate_all(shown)
+        assert names == ["pixels", "squares", "% right", *["tokens", "M operations"][: 2 * is_wide]]
+        config, size = PRESETS["digits-small"].config, 4
+        tokens = num_tokens(config, size)
+        chosen = page.locator("#patch-sizes label", has=page.locator(f"input[value='{size}']")).locator("small")
+        numbers = [str(tokens), str(round(num_operations(config, size, tokens) / 1e6))]
+        assert chosen.evaluate_all(shown)[2:] == numbers[: 2 * is_wide]
+        page.context.close()
+
+
+@pytest.mark.parametrize("name", ["large desktop", "desktop", "phone"])
+def test_all_that_can_be_taken_away_opens_beside_the_picture(browser: Browser, address: str, name: str) -> None:
+    page = open_page(browser, address, name)
+    link, card = page.locator(".ways .take"), page.locator(".chapter.download")
+    link.scroll_into_view_if_needed()
+    before = page.evaluate("scrollY")
+    link.click()
+    ways = card.locator("button").all()
+    assert len(ways) == 11
+    for way in ways:
+        way.scroll_into_view_if_needed()  # within the card, on a low screen
+        assert way.evaluate(IN_SIGHT), way.inner_text()
+    assert card.evaluate("e => e.scrollWidth <= e.clientWidth"), "nothing in it is cut off"
+    with page.expect_download() as saved:
+        card.get_by_role("button", name="JSON").click()
+    assert saved.value.suggested_filename.endswith(".json")
+    assert card.get_by_role("status").inner_text().startswith("Saved drawing-8-"), "what was saved is said in it"
+    page.keyboard.press("Escape")
+    page.wait_for_function("!document.querySelector('.download.near')")
+    assert page.evaluate("document.activeElement.className") == "link take"
+    link.click()
+    page.locator(".headline").click(position={"x": 2, "y": 2}) if name != "phone" else page.mouse.click(195, 5)
+    page.wait_for_function("!document.querySelector('.download.near')")
+    assert page.evaluate("scrollY") == before
+    page.context.close()
+
+
+@pytest.mark.parametrize(
+    ("size", "link"), [((1280, 720), ""), ((1366, 768), "#lesson=3"), ((1280, 720), "#tab=photos")]
+)
+def test_on_a_low_screen_the_blocks_and_their_answers_are_in_sight(
+    browser: Browser, address: str, size: tuple[int, int], link: str
+) -> None:
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, reduced_motion="reduce")
+    page.goto(address + link)
+    page.wait_for_function("document.querySelectorAll('.answers > span').length === 6")
+    for part in [*page.locator(".answers > span").all(), page.locator(".tour"), page.locator(".all-classes")]:
+        assert part.evaluate(IN_SIGHT), part.inner_text()
+    for part in (".ways .take", ".ways .settings", ".ways .trust", ".blocks .more", ".challenge p"):
+        assert page.locator(part).evaluate(IN_SIGHT), part
+    page.close()
+
+
+def test_heads_say_their_largest_share_and_are_scrolled_into_sight(browser: Browser, address: str) -> None:
+    page = open_page(browser, address, "large desktop")
+    page.locator(".blocks .more").click()
+    cells = page.locator(".cell[data-peak]")
+    cells.nth(23).wait_for()
+    page.wait_for_function("scrollY > 0")
+    assert cells.nth(23).evaluate(IN_SIGHT)
+    peak = float(shown_result(page).attention_maps()[5, 3].max())
+    assert cells.nth(23).get_attribute("data-peak") == f"{100 * peak:.1f}\u00a0%"
+    page.context.close()
+
+
+def test_on_a_phone_the_tour_has_one_bar_at_the_foot(browser: Browser, address: str) -> None:
+    page = open_page(browser, address, "phone")
+    at = "(y) => document.elementFromPoint(innerWidth / 2, innerHeight - y).closest('.walk, .handle')?.className"
+    assert page.evaluate(at, 10) == "handle"
+    page.locator(".tour").tap()
+    page.wait_for_function(f"({at})(10) === 'walk'")
+    assert page.evaluate(at, 80) is None
+    page.locator(".walk .primary").tap()
+    page.wait_for_function("document.querySelector('.steps .count').textContent.includes('2')")
+    page.locator(".faithfulness h2").scroll_into_view_if_needed()
+    page.evaluate("document.querySelector('.faithfulness').scrollIntoView()")
+    page.wait_for_function(f"({at})(10) === 'handle'")
     page.context.close()
 
 

@@ -1,13 +1,9 @@
 """The stage against numpy: what it computes, what it requests, and what keys and pointer do."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
-from .choosing import choose_method, close_settings, look_from, settings
+from .choosing import Page, choose_method, close_settings, look_from, settings
 from .stage_page import (
     ATTENTION,
     BLOCKS,
@@ -24,9 +20,6 @@ from .stage_page import (
     shows,
     subject,
 )
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 
 def test_the_trace_of_a_block_is_requested_once_with_the_pointer_on_the_picture(page: Page, stage_address: str) -> None:

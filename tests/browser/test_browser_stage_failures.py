@@ -1,12 +1,8 @@
 """What the stage says of requests that fail, and how it repeats them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-from .choosing import choose_method, look_from, method_button, settings
+from .choosing import Page, choose_method, look_from, method_button, settings
 from .stage_page import (
     block_requests,
     faults,
@@ -16,9 +12,6 @@ from .stage_page import (
     shows,
     subject,
 )
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 
 def test_a_block_that_cannot_be_loaded_leaves_one_sentence(stage: Page) -> None:

@@ -1,19 +1,12 @@
 """The section Step by step, as a visitor walks through it: keyboard, clicks and questions, against the package."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import READY
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page, Route
+from .choosing import READY, Locator, Page, Route
 
 TITLES = [
     "Cut the picture into patches",

@@ -1,16 +1,11 @@
 """The first screen at three sizes: all in sight, nothing that moves or is cut, no sentence beside the numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from .choosing import STAGE, middle_of, open_page, shown_result
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+from .choosing import STAGE, Browser, Page, middle_of, open_page, shown_result
 
 INVITATIONS = {
     True: "Rub out squares. Can you make it say something else?",

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import vit_demo
-from vit_demo.weights.trained import trained_preset
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.weights.trained import trained_preset
 
 from .choosing import STAGE, open_page, open_section
 
@@ -23,9 +23,7 @@ TURNS = (0.0, 0.15, -0.15)
 def points(kind: str, turn: float) -> list[tuple[float, float]]:
     """The corners of a star or a box on the paper, in shares of its side."""
     count, step = (5, 4 * math.pi / 5) if kind == "star" else (4, math.pi / 2)
-    return [
-        (0.5 + 0.36 * math.sin(k * step + turn), 0.5 - 0.36 * math.cos(k * step + turn)) for k in range(count + 1)
-    ]
+    return [(0.5 + 0.36 * math.sin(k * step + turn), 0.5 - 0.36 * math.cos(k * step + turn)) for k in range(count + 1)]
 
 
 def draw(page: Page, kind: str, turn: float) -> None:

@@ -1,12 +1,10 @@
 """Training in Build, as a visitor sees it: from a click to the attention of one's own network, its link, its code."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,13 +14,7 @@ import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights.trained import trained_network
 
-from .choosing import open_page, open_section
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from playwright.sync_api import Locator, Page
-
+from .choosing import Locator, Page, open_page, open_section
 
 HEIGHT = 110
 """Of a chart, as in ``findings.js``."""

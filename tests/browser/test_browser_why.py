@@ -1,17 +1,10 @@
 """Why one class rather than another, the search for the fewest squares, and where a map is strong."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
-from .choosing import STAGE, choose_method, close_settings, open_page, settings, shown_result
+from .choosing import STAGE, Page, Route, choose_method, close_settings, open_page, settings, shown_result
 from .test_browser_explanations import drop, map_when
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
 
 
 def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page) -> None:

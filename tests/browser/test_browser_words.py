@@ -1,9 +1,6 @@
 """Words as classes on the page: from typing to the link, with the package's own numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,10 +11,7 @@ from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from ..weights.hub_server import HubServer, served
 from ..words.word_models import word_files
-from .choosing import STAGE, choose_method, launched, open_page
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .choosing import STAGE, Page, choose_method, launched, open_page
 
 LION = EXAMPLE_PHOTOS["lion"].path
 

@@ -1,7 +1,5 @@
 """What a shell may hand over: empty names, names that are no text, settings that are no numbers, missing folders."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

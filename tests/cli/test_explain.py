@@ -220,7 +220,14 @@ def test_invalid_input_is_one_line_on_stderr_and_exit_code_2(arguments, seven, p
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["explain"], ["fly"], ["compare", "x.png", "--patch-size", "4,x"], ["explain", "x.png", "--query", "3"]],
+    [
+        [],
+        ["explain"],
+        ["fly"],
+        ["gallery", "x.png"],
+        ["compare", "x.png", "--patch-size", "4,x"],
+        ["explain", "x.png", "--query", "3"],
+    ],
 )
 def test_a_wrong_command_is_one_line_on_stderr_and_exit_code_2(arguments, capsys):
     with pytest.raises(SystemExit) as stop:

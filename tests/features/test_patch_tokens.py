@@ -1,7 +1,5 @@
 """Tokens of patches and the logit lens against plain loops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

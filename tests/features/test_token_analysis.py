@@ -1,7 +1,5 @@
 """Similarity, principal components, segments, outliers and reduction against numpy, scipy and plain loops."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

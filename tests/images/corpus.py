@@ -3,8 +3,6 @@
 python -m tests.images.corpus FOLDER        # writes them, to try them on a page
 """
 
-from __future__ import annotations
-
 import struct
 import sys
 import zlib

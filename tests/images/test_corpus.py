@@ -1,7 +1,5 @@
 """The corpus of hostile pictures: each gives a picture or one sentence, in little memory and time."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

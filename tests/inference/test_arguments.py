@@ -1,7 +1,5 @@
 """Arguments of the wrong type or out of range get a sentence, and what callers do with a result stays with them."""
 
-from __future__ import annotations
-
 import os
 import time
 

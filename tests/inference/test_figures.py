@@ -1,7 +1,5 @@
 """Overlays: colours, size and place of a map, and several side by side."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

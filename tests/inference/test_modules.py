@@ -1,7 +1,5 @@
 """``explore`` of a network in memory: whose picture, class and model it is, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -54,6 +52,11 @@ def test_many_images_are_read_when_their_turn_comes(pixels):
         assert len(seen) == (2 if number < 2 else 3) and ex.labels == NAMES
         np.testing.assert_allclose(ex.logits, vit_demo.explore(image, module).logits, atol=1e-5)
     assert next(found, None) is None
+
+
+def test_a_network_in_memory_has_one_patch_size(pixels):
+    preset = vit_demo.explore(pixels, own()).preset
+    assert preset.patch_sizes == (8,) and not preset.flexible and preset.is_resampled(16)
 
 
 def test_weights_that_change_give_another_result(pixels):

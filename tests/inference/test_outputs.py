@@ -1,7 +1,5 @@
 """What comes out of a network, and which of that are the logits, as the caller has it."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass

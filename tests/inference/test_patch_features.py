@@ -1,7 +1,5 @@
 """What a result shows of its tokens, against numpy on tokens that a plain loop over the network gives."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A photo whose grid has more columns than rows: rows and columns are never taken for each other; dropping patches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

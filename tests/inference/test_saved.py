@@ -1,7 +1,5 @@
 """Results as JSON values, rows, pages and files: what is read again is what was saved, and nothing else is read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

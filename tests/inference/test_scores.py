@@ -1,7 +1,5 @@
 """What logits become: softmax, sigmoid or nothing, in memory and from folders, against plain loops."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

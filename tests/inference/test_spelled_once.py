@@ -1,7 +1,5 @@
 """One spelling of each argument; maps and curves that know what they are; results that keep nothing of others."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 import warnings

@@ -1,7 +1,5 @@
 """Step by step in networks of every library: their parts, found by numbers, against explicit ones and parameters."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The guided tour's numbers in networks of this package: against torch's own attention, numpy, and their limits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

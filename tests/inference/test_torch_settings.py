@@ -1,7 +1,5 @@
 """What a program sets in torch changes no result: default dtype, default device, autocast, inference mode."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import pickle

@@ -1,7 +1,5 @@
 """Networks around a network: what enters it, what comes out, and which of that are the logits, as the caller has it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Why one class rather than another: the same methods, about the difference of two scores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

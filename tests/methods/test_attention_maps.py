@@ -1,7 +1,5 @@
 """Rows, columns and maps of attention against the full matrix, made in other ways."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Smaller chunks change what is held at once, in one block of one thread, and never a map."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Grad-CAM and integrated gradients, against autograd on the network written out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

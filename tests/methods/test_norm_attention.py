@@ -1,7 +1,5 @@
 """Norm-based attention against a plain loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -6,8 +6,6 @@ runs forward passes as on CUDA: shapes, devices and dtypes, without numbers. It 
 engine asks for a CUDA context, and no method that reads a number to decide what to compute.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

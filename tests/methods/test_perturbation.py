@@ -1,7 +1,5 @@
 """Occlusion and the local surrogate: against masked attention, and on networks whose answer is known beforehand."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 

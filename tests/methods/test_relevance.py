@@ -1,7 +1,5 @@
 """Relevance, both ways of computing it, against explicit matrices; and what every backward keeps to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

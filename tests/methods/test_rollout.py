@@ -1,7 +1,5 @@
 """Rollout, a row vector carried through the blocks, against the product of whole matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Operations without a rule, attention without a graph, and checkpoints: the same map, or the reason why not."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Layers as people write them: each network beside one of the same weights that calls torch's own functions."""
 
-from __future__ import annotations
-
 import copy
 import math
 import warnings

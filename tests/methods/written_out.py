@@ -1,7 +1,5 @@
 """A small Vision Transformer whose layers are functions, and one of the same weights with another of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

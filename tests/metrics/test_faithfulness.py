@@ -1,7 +1,5 @@
 """Deletion and insertion against a plain loop and known cases; randomization."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

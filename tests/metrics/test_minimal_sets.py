@@ -1,7 +1,5 @@
 """Sets of patches that are enough, and that are needed: on networks whose answer is known, and against every subset."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import combinations

@@ -1,7 +1,5 @@
 """A tiny, seeded network for the tests of the network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

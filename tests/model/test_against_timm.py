@@ -1,7 +1,5 @@
 """The same weights in timm and here: the same numbers, whichever way the state dict travels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Attention against ``torch.nn.MultiheadAttention``, the notebooks' own orderings and plain loops."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """From pixels to tokens: patches, their linear map, and the fixed positions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Other patch sizes and grids from the same weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What networks, traces and what is derived from weights keep in memory, against sums by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The four notebooks: their shapes, their sizes, and two of them once more in plain code."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Kernels and positions for other sizes: derived anew, unless the weights are said to stay."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 from collections.abc import Callable

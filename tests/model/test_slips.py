@@ -1,7 +1,5 @@
 """One test for each slip of the notebooks this network grew from; each fails if its slip comes back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What differs between training and evaluation, and what must not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

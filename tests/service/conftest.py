@@ -7,8 +7,8 @@ import pytest
 import torch
 from PIL import Image
 
+from vit_demo.inference import networks
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.service import engine as module
 from vit_demo.service.engine import Engine
 from vit_demo.service.jobs import JobRunner
 from vit_demo.service.limits import WorkerPool
@@ -35,7 +35,7 @@ def tiny(request, monkeypatch):
     model = OwnViT(ViT(config).eval())
     monkeypatch.setitem(PRESETS, "photos-tiny", preset)
     loads = []
-    monkeypatch.setattr(module, "load_model", lambda preset, size: loads.append(size) or model)
+    monkeypatch.setattr(networks, "load_model", lambda preset, size: loads.append(size) or model)
     engine = Engine("cpu")
     return engine, model, loads
 

@@ -105,6 +105,7 @@ def test_pictures_of_the_same_bytes_in_another_shape_are_different_pictures(tiny
     flat = np.random.default_rng(0).integers(0, 256, 40 * 64 * 3, np.uint8)
     wide, tall = (Image.fromarray(flat.reshape(shape)) for shape in ((40, 64, 3), (64, 40, 3)))
     assert wide.tobytes() == tall.tobytes()
+    assert Source.of(wide) == Source.of(wide.copy()) != Source.of(tall)
     first, second = engine.explore(wide, "photos-tiny", 8), engine.explore(tall, "photos-tiny", 8)
     assert second is not first and not np.array_equal(first.pixels, second.pixels)
 

@@ -258,6 +258,16 @@ def test_errors_reach_every_waiter(runner):
     assert runner.run("bad", lambda: "mended", "quick") == "mended"
 
 
+def test_an_error_that_only_polling_has_seen_is_no_warning(runner, caplog):
+    async def visit():
+        while not await runner.submit("bad", lambda: 1 / 0, "quick").poll_async(5):
+            pass
+        gc.collect()
+
+    run(visit())
+    assert [one for one in caplog.records if one.name == "asyncio"] == []
+
+
 def test_awaiting_occupies_no_thread_and_leaving_cancels_nobody_else(runner):
     job, go_on = held(runner, "same", "slow")
 
@@ -299,6 +309,18 @@ def test_closing_ends_what_takes_too_long_with_a_sentence():
     with pytest.raises(BusyError, match="shutting down"):
         job.result()
     visitor.join()
+
+
+def test_closing_leaves_nobody_waiting_and_ends_the_threads_that_are_idle():
+    runner = JobRunner({"closing quick": WorkerPool(1, 4), "closing slow": WorkerPool(2, 4)}, nbytes=1)
+    _, go_on = held(runner, "running", "closing quick")
+    queued = runner.submit("queued", lambda: "too", "closing quick")
+    assert not runner.close()
+    until(lambda: not any("closing slow" in thread.name for thread in threading.enumerate()))
+    go_on.set()
+    assert queued.poll(WAIT)
+    with pytest.raises(BusyError, match="shutting down"):
+        queued.result()
 
 
 def test_closing_ends_training_at_once_and_still_accepts_other_work_for_a_while():

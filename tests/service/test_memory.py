@@ -10,11 +10,10 @@ import torch
 from PIL import Image
 
 from vit_demo import methods
-from vit_demo.inference import forward
+from vit_demo.inference import forward, networks
 from vit_demo.inference.forward import retry_with_less_memory
 from vit_demo.methods import chunking
 from vit_demo.model import ViT
-from vit_demo.service import engine as engine_module
 from vit_demo.service.engine import Engine
 from vit_demo.trace import OwnViT, Trace
 from vit_demo.weights import PRESETS, costs
@@ -106,7 +105,7 @@ def test_an_evicted_repository_is_freed_before_the_next_one_is_loaded(monkeypatc
         return model
 
     references = []
-    monkeypatch.setattr(engine_module, "load_model", load)
+    monkeypatch.setattr(networks, "load_model", load)
     preset = replace(PRESETS["digits-small"], source="hub")
     engine = Engine("cpu")
     engine._models.max_bytes = 0  # nothing is kept

@@ -3,6 +3,14 @@
 from vit_demo.service.queues import FairQueue
 
 
+def test_what_waits_is_still_taken_from_a_closed_queue() -> None:
+    queue = FairQueue[int](1)
+    queue.put("one", 1)
+    queue.put("two", 2)
+    queue.close()
+    assert [queue.take(), queue.take(), queue.take()] == [("one", 1), ("two", 2), None]
+
+
 def test_an_owner_has_as_many_items_under_way_as_allowed_however_many_are_done() -> None:
     queue = FairQueue[int](2)
     for item in range(6):

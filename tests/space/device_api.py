@@ -1,7 +1,5 @@
 """A stand-in for the service that lends GPUs on ZeroGPU: it grants and records every request."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Each of the networks in turn, and two pictures."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Tiny networks of other libraries, seeded, each with what the tests must know of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

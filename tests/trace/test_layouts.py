@@ -1,7 +1,5 @@
 """Where tokens and their pixels are: each layout is supported exactly, or refused for its own reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Networks of other libraries: what is seen of them, and every method on them, beside explicit matrices."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

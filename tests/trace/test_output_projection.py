@@ -1,7 +1,5 @@
 """What a block adds to its tokens must be what one linear map gives, or norm-based attention is refused."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F

@@ -1,7 +1,5 @@
 """What a pass leaves behind, and what passes of several threads do to each other: nothing."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import threading

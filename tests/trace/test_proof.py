@@ -1,7 +1,5 @@
 """Networks that people bring: each is accepted and right, or refused with one sentence."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A recording of our network keeps what the pass makes anyway, and starts afresh each time."""
 
-from __future__ import annotations
-
 import gc
 
 import pytest

@@ -1,7 +1,5 @@
 """Networks whose attention is seen, and would be shown wrongly: each is refused, in every type of numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Other patch sizes and pictures of other shapes, against what the libraries do themselves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Attention as people write it: each spelling beside explicit float64 matrices of the same weights."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A small network learns digits; what it learns follows from the seed, and from nothing that others do meanwhile."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

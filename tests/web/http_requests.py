@@ -1,7 +1,5 @@
 """Requests to a running page as any program could send them, without Gradio's client."""
 
-from __future__ import annotations
-
 import gzip
 import http.client
 import io
@@ -11,9 +9,20 @@ import socket
 from typing import Any
 from urllib.parse import urlsplit
 
+import gradio as gr
+from starlette.types import ASGIApp
+
 from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.guard import security
 
 from ..asynchronous import until
+
+
+def guarded(app: ASGIApp) -> ASGIApp:
+    """An application behind the guard, as Starlette puts it there."""
+    for part in reversed(security.guard(gr.Blocks())):
+        app = part.cls(app, *part.args, **part.kwargs)
+    return app
 
 
 def request(page, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:

@@ -1,7 +1,5 @@
 """The head of the page as it is served, which is all that a link preview reads."""
 
-from __future__ import annotations
-
 import io
 import re
 import urllib.request

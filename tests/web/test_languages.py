@@ -1,7 +1,5 @@
 """The catalogues of the page's languages: in order, with the placeholders of their keys."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections import Counter

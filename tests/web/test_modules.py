@@ -1,7 +1,5 @@
 """The page's JavaScript: served as one file, nothing else is, and never under another release's address."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -284,7 +284,7 @@ def damaged(tmp_path, monkeypatch):
     for name in ("photos-tiny", "digits-small"):
         path = folder / f"{name}.safetensors"
         path.write_bytes(path.read_bytes()[:-1000])
-    monkeypatch.setattr("vit_demo.service.engine.load_model", partial(load_model, folder=folder))
+    monkeypatch.setattr("vit_demo.inference.networks.load_model", partial(load_model, folder=folder))
     _engines.clear()
     yield
     _engines.clear()

@@ -1,7 +1,5 @@
 """Small models with random weights in the formats of timm and transformers, and a Hub on this machine."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

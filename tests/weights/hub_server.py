@@ -14,8 +14,7 @@ from typing import Any
 import huggingface_hub
 import pytest
 
-from vit_demo.inference import explainer, named
-from vit_demo.inference.cache import ByteCache
+from vit_demo.inference import explainer, networks
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 """The commit of ``main``; any other commit exists as well."""
@@ -144,6 +143,6 @@ def served(cache: Path) -> Iterator[HubServer]:
         patch.setenv("NO_PROXY", "127.0.0.1,localhost")
         patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)  # a test of the page may have set it
         patch.setattr(explainer, "_presets", {})  # what other tests had under the same names
-        patch.setattr(named, "_networks", ByteCache(1 << 30, lambda network: network.num_bytes))
+        patch.setattr(networks, "_networks", networks.Networks())
         yield server
     server.close()

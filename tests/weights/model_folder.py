@@ -1,7 +1,5 @@
 """Folders of models that are changed on purpose, and the check that they are refused with one sentence."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The estimates of bytes, compared with what torch allocates: above it, and not by far."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Custom models, from the Hub or a folder: preprocessing, labels, logits, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from typing import Any
@@ -17,7 +15,6 @@ import vit_demo
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.images import preprocess
 from vit_demo.weights import find_preset
-from vit_demo.weights.hub.preprocessing import parse_preprocessing
 
 from .hub_server import COMMIT
 
@@ -166,15 +163,3 @@ def test_an_invalid_name_is_refused_without_a_request(hub, name):
     with pytest.raises(PresetError):
         find_preset(name)
     assert not hub.seen
-
-
-def test_processors_that_crop():
-    config = {"model_type": "deit", "num_attention_heads": 3}
-    sizes = {"size": {"height": 256, "width": 256}, "crop_size": {"height": 224, "width": 224}}
-    found = parse_preprocessing(config, {**sizes, "do_center_crop": True, "resample": 3, "do_normalize": False})
-    assert found.crop_fraction == 0.875 and found.interpolation == "bicubic"
-    assert parse_preprocessing(config, sizes).crop_fraction == 0.875  # DeiT's processor crops by itself
-    assert parse_preprocessing(config, {**sizes, "do_center_crop": False}).crop_fraction == 1
-    least = {"size": 4, "crop_size": 1}
-    assert parse_preprocessing(config, least).crop_fraction == 0.25
-    assert (found.mean, found.std) == ((0, 0, 0), (1, 1, 1))

@@ -1,7 +1,5 @@
 """Random values in configs and random tensors: a model is loaded, or refused with one sentence."""
 
-from __future__ import annotations
-
 import functools
 import json
 import random

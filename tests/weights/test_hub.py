@@ -1,7 +1,5 @@
 """Downloads over HTTP from a Hub on this machine: the cache, the hashes, and every kind of failure."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pickle

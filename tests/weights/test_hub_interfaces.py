@@ -1,7 +1,5 @@
 """Models of the Hub in the command line, the API and the page."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Class labels of custom models: sanitized, unique, quick to read."""
 
-from __future__ import annotations
-
 import json
 import time
 

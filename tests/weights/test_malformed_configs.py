@@ -1,7 +1,5 @@
 """Invalid values in ``config.json`` and ``preprocessor_config.json``: one clear sentence, never a traceback."""
 
-from __future__ import annotations
-
 import pytest
 
 from vit_demo.weights import limits

@@ -1,7 +1,5 @@
 """Safetensors files that hold no supported network: one clear sentence, never a traceback."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from safetensors.torch import load, save, save_file

@@ -1,8 +1,5 @@
 """Preprocessing against each library's own transform: in memory, within wrappers, and from a folder."""
 
-from __future__ import annotations
-
-import json
 import warnings
 
 import numpy as np
@@ -150,23 +147,6 @@ def test_transformers_within_a_level(family, tmp_path):
     assert torch.equal(given.pixels[0], expected) and given.preprocessing.note == TRANSFORMED
     (tmp_path / "preprocessor_config.json").unlink()
     assert "published models of its type" in find_preset(str(tmp_path)).note
-
-
-def test_what_a_processor_sets_is_taken(tmp_path):
-    processor = transformers.DeiTImageProcessor(size=72, crop_size={"height": 56, "width": 56}, resample=2, **HALF)
-    config = transformers.DeiTConfig(
-        hidden_size=24, num_hidden_layers=1, num_attention_heads=3, intermediate_size=48, patch_size=28, image_size=56
-    )
-    transformers.DeiTForImageClassification(config).save_pretrained(tmp_path)
-    processor.save_pretrained(tmp_path)
-    known = Preprocessing(image_size=56, **_fields(find_preset(str(tmp_path))))
-    for picture in PICTURES:
-        expected = processor(picture, return_tensors="pt")["pixel_values"][0]
-        assert levels(prepared(known, picture), expected, processor.image_std).max() < 2.01
-    path = tmp_path / "preprocessor_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "do_resize": False}))
-    with pytest.raises(vit_demo.PresetError, match="not resized"):
-        find_preset(str(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14"])

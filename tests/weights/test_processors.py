@@ -3,8 +3,6 @@
 Whatever a file says, the photo is prepared as the library does, or the model is refused: never another way.
 """
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -59,6 +57,8 @@ PROCESSORS = {
     "not normalised": ("clip_vision_model", {"do_normalize": False}),
     "an edge and a crop": ("vit", {"size": {"shortest_edge": 256}, "do_center_crop": True, "crop_size": 224}),
     "an odd crop": ("vit", {"size": {"shortest_edge": 241}, "do_center_crop": True, "crop_size": 224}),
+    "the least crop": ("vit", {"size": 896, "do_center_crop": True, "crop_size": 224}),
+    "no crop": ("deit", {"do_center_crop": False, "resample": 2}),
     "a crop above the size": ("vit", {"size": SQUARE, "do_center_crop": True, "crop_size": 224}),
     "an odd crop above the size": ("deit", {"size": 101, "crop_size": {"height": 224, "width": 224}}),
     "a crop above the edge": ("dinov2", {"size": EDGE, "crop_size": {"height": 224, "width": 224}}),

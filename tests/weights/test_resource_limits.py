@@ -1,7 +1,5 @@
 """Models that would take too much time or memory are refused at once."""
 
-from __future__ import annotations
-
 import json
 import resource
 

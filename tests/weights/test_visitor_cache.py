@@ -1,7 +1,5 @@
 """Untrusted names: no token and no cache of the operator is used for them, and disk space is bounded."""
 
-from __future__ import annotations
-
 import os
 import threading
 from dataclasses import replace

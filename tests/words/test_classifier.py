@@ -1,7 +1,5 @@
 """Typed words as classes of CLIP and SigLIP, against the networks' own similarities and explicit matrices."""
 
-from __future__ import annotations
-
 import copy
 from types import SimpleNamespace
 

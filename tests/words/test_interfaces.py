@@ -1,7 +1,5 @@
 """Words in the requests of the page, the API, and the command line."""
 
-from __future__ import annotations
-
 import base64
 import json
 import threading

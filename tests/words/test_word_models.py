@@ -1,7 +1,5 @@
 """CLIP and SigLIP of the Hub: their words against transformers' own similarities, and hostile tokenizers."""
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -1,7 +1,5 @@
 """Tiny networks of pictures and text with random weights and vocabularies, as transformers would publish them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

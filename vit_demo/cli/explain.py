@@ -145,7 +145,7 @@ def print_text(explained: Explained, paths: list[Path], *, with_name: bool) -> N
     result = explained.result
     scores = result.preset.scores
     confidence = "" if result.is_confident or not result.labels or scores == "none" else "; low confidence"
-    lines = [f"{label:20} {as_text(score, scores):>7}" for label, score in result.top(5)]
+    lines = [f"{label:20} {as_text(score, scores):>7}" for label, score in result.top()]
     lines += [f"{shown.method.name}: {shown.verdict}" for shown in explained.maps if shown.test]
     lines += [str(path) for path in paths]
     lines.append(f"Model: {result.preset.name}, patches of {result.patch_size} px{confidence}.")

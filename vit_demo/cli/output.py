@@ -73,7 +73,7 @@ def prediction_json(result: Exploration) -> dict[str, Any]:
         "preset": result.preset.name,
         "patch_size": result.patch_size,
         "grid": list(result.grid),
-        "predictions": [{"label": label, "probability": probability} for label, probability in result.top(5)],
+        "predictions": [{"label": label, "probability": probability} for label, probability in result.top()],
     }
 
 

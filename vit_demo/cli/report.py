@@ -36,7 +36,7 @@ class Report:
         seen = [f"{result.grid[0]} x {result.grid[1]} patches"]
         figures = [figure(result.image, "What the model saw", seen, alt=name, pixelated=result.photo is None)]
         figures += [_figure_of(explained, shown) for shown in explained.maps]
-        bars = [(label, as_text(score, scores), None if scores == "none" else score) for label, score in result.top(5)]
+        bars = [(label, as_text(score, scores), None if scores == "none" else score) for label, score in result.top()]
         details = (knows.format(len(few)), ", ".join(few)) if few else None
         self._sections.append(Section(name, lines, bars, details, [("", figures)]))
 

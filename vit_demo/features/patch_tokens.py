@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vit_demo.defaults import NUM_CLASSES
 from vit_demo.model.resample import num_bytes
 from vit_demo.trace import PassOptions, Trace, TracedViT
 
@@ -36,7 +37,9 @@ class PatchTokens(NamedTuple):
 
 
 @torch.no_grad()
-def patch_tokens(model: TracedViT, images: Tensor, *, count: int = 5, **options: Unpack[PassOptions]) -> PatchTokens:
+def patch_tokens(
+    model: TracedViT, images: Tensor, *, count: int = NUM_CLASSES, **options: Unpack[PassOptions]
+) -> PatchTokens:
     """Runs one image and reads every patch at every depth.
 
     The classes are the logit lens of each patch: its token goes through the final norm and the head as if it were what

@@ -5,12 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
-from vit_demo.resources import memory_limit
-
 V = TypeVar("V")
-
-MODEL_BYTES = min(5 << 30, memory_limit() // 4)
-"""Limit of the models in memory; the least recently used one is evicted."""
 
 ENTRY_BYTES = 1000
 """Assumed overhead of an entry: its key, and its place in the dictionaries."""

@@ -34,7 +34,7 @@ from vit_demo.inference.inputs import (
     source_of,
 )
 from vit_demo.inference.labels import Labels, class_names
-from vit_demo.inference.named import Named
+from vit_demo.inference.networks import Named
 from vit_demo.scores import SCORES, Scores, scores_for
 from vit_demo.sentences import joined
 from vit_demo.trace import Output, TracedViT, adapt

@@ -10,8 +10,10 @@ from vit_demo import render
 from vit_demo.checks import require, whole_number
 from vit_demo.defaults import DEFAULT_METHOD, OPACITY
 from vit_demo.errors import InputError
+from vit_demo.inference.heatmaps import heatmap
 from vit_demo.inference.inputs import DISPLAY_SIZE
-from vit_demo.inference.sequence import as_map
+from vit_demo.inference.result import Label, Result
+from vit_demo.inference.sequence import as_map, class_index
 from vit_demo.methods import find_method
 
 if TYPE_CHECKING:
@@ -20,14 +22,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL import Image
 
-    from vit_demo.inference.exploration import Exploration, Label
 
 MAX_SIZE = 8192
 """Longest side of an overlay, in pixels."""
 
 
 def overlay(
-    ex: Exploration,
+    ex: Result,
     values: NDArray[np.floating],
     alpha: float = OPACITY,
     method: str | None = None,
@@ -74,7 +75,7 @@ def overlay(
 
 
 def side_by_side(
-    ex: Exploration,
+    ex: Result,
     methods: Sequence[str | NDArray[np.floating]] = ("attention", "rollout", DEFAULT_METHOD),
     label: Label = None,
     *,
@@ -102,8 +103,8 @@ def side_by_side(
     for number, method in enumerate(methods, 1):
         if isinstance(method, str):
             found = find_method(method)
-            values = ex.heatmap(method, label if found.class_specific else None)
-            about = f"\n{ex.labels[ex.target(label)]}" if found.class_specific else ""
+            values = heatmap(ex, method, label if found.class_specific else None)
+            about = f"\n{ex.labels[class_index(ex, label)]}" if found.class_specific else ""
             pictures[f"{found.title}{about}"] = overlay(ex, values, method=method, cmap=cmap)
         else:
             pictures[f"Map {number}"] = overlay(ex, method, cmap=cmap)

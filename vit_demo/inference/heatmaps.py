@@ -12,7 +12,8 @@ from vit_demo import metrics
 from vit_demo.checks import whole_number
 from vit_demo.defaults import DEFAULT_METHOD, IMPROBABLE, NUM_RANDOM_ORDERS, NUM_STEPS, Baseline
 from vit_demo.errors import InputError
-from vit_demo.inference.sequence import as_map, other_class, query_token
+from vit_demo.inference.result import Label, Query, Result
+from vit_demo.inference.sequence import as_map, class_index, other_class, query_token
 from vit_demo.methods import Method, Progress, attention_from, find_method, to_grid
 from vit_demo.methods.targets import input_gradient
 
@@ -22,8 +23,6 @@ Score = Callable[["Tensor"], "Tensor"]
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
-
-    from vit_demo.inference.exploration import Exploration, Label, Query
 
 
 class Map(np.ndarray[Any, np.dtype[np.float32]]):
@@ -44,7 +43,7 @@ class Map(np.ndarray[Any, np.dtype[np.float32]]):
 
 
 def heatmap(
-    ex: Exploration,
+    ex: Result,
     method: str,
     label: Label | Score = None,
     progress: Progress | None = None,
@@ -91,16 +90,16 @@ def heatmap(
     return Map.of(ex.run(found.function, *arguments, slow=found.is_slow, **options)[0], found.name)
 
 
-def _target(ex: Exploration, label: Label | Score, against: Label) -> Any:
+def _target(ex: Result, label: Label | Score, against: Label) -> Any:
     """The index of a class, or the function that is given in its place."""
     if not callable(label):
-        return ex.target(label)
+        return class_index(ex, label)
     if against is not None:
         raise InputError("A function of the logits is compared with nothing: let it subtract what it should.")
     return label
 
 
-def gradient(ex: Exploration, label: Label | Score = None, *, against: Label = None) -> NDArray[np.float32]:
+def gradient(ex: Result, label: Label | Score = None, *, against: Label = None) -> NDArray[np.float32]:
     """The gradient of a class's logit with respect to the network's input, ``ex.pixels``.
 
     Args:
@@ -120,7 +119,7 @@ def gradient(ex: Exploration, label: Label | Score = None, *, against: Label = N
     return found
 
 
-def comparison(ex: Exploration, method: Method, target: int | None, against: Label) -> dict[str, int]:
+def comparison(ex: Result, method: Method, target: int | None, against: Label) -> dict[str, int]:
     """The option ``against`` of a method, the index of a class; none for None.
 
     Raises:
@@ -134,7 +133,7 @@ def comparison(ex: Exploration, method: Method, target: int | None, against: Lab
     return {"against": other_class(ex, target, against)}
 
 
-def attention_maps(ex: Exploration, query: Query = None) -> NDArray[np.float32]:
+def attention_maps(ex: Result, query: Query = None) -> NDArray[np.float32]:
     """What one token attends to in every block and head: float32 ``[blocks, heads, rows, cols]``.
 
     Args:
@@ -150,7 +149,7 @@ def attention_maps(ex: Exploration, query: Query = None) -> NDArray[np.float32]:
 
 
 def faithfulness(
-    ex: Exploration,
+    ex: Result,
     method: str | NDArray[np.floating] = DEFAULT_METHOD,
     steps: int = NUM_STEPS,
     label: Label | Score = None,
@@ -185,7 +184,7 @@ def faithfulness(
     if isinstance(method, str):
         found = find_method(method)
         other = against if found.compares_classes else None
-        method = ex.heatmap(method, target if found.class_specific else None, against=other)
+        method = heatmap(ex, method, target if found.class_specific else None, against=other)
     values = as_map(ex, method)
     if not np.isfinite(values).all():
         raise InputError("A value of this map is not a number: pass a number for each patch.")
@@ -194,7 +193,7 @@ def faithfulness(
 
 
 def delete_and_insert(
-    ex: Exploration,
+    ex: Result,
     values: Tensor | int,
     label: Label | Score,
     baseline: Baseline,

@@ -16,13 +16,13 @@ from vit_demo import features
 from vit_demo.checks import whole_number
 from vit_demo.errors import CheckpointError, InputError
 from vit_demo.inference.cache import ByteCache
-from vit_demo.inference.sequence import check_block, kept_patches, patch_index, ranking
+from vit_demo.inference.result import Result, kept_patches, ranking
+from vit_demo.inference.sequence import check_block, class_index, patch_index
 from vit_demo.scores import to_scores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vit_demo.inference.exploration import Exploration
 
 TOKEN_BYTES = 64 << 20
 """Limit of the cached tokens of patches; those of all blocks of DINOv2 ViT-S/14 at 1,369 patches take 27 MB."""
@@ -30,7 +30,7 @@ TOKEN_BYTES = 64 << 20
 _cache: ByteCache[features.PatchTokens] = ByteCache(TOKEN_BYTES, lambda tokens: tokens.num_bytes)
 
 
-def patch_tokens(ex: Exploration) -> features.PatchTokens:
+def patch_tokens(ex: Result) -> features.PatchTokens:
     """The tokens of every depth, and what else one pass shows of each patch; ``CheckpointError`` unless finite."""
     pixels = hashlib.sha256(ex.pixels.detach().numpy().tobytes()).digest()
     q = ex.trace.q[0]  # of the device and the precision of the pass, which may change between two results
@@ -44,7 +44,7 @@ def patch_tokens(ex: Exploration) -> features.PatchTokens:
     return found
 
 
-def tokens(ex: Exploration, block: int = -1, *, norm: bool = True, prefix: bool = False) -> NDArray[np.float32]:
+def tokens(ex: Result, block: int = -1, *, norm: bool = True, prefix: bool = False) -> NDArray[np.float32]:
     """The tokens of the patches after a block, row by row, without dropped patches.
 
     Args:
@@ -67,14 +67,12 @@ def tokens(ex: Exploration, block: int = -1, *, norm: bool = True, prefix: bool 
     return found if prefix else found[ex.trace.num_prefix_tokens :]
 
 
-def depth_after(ex: Exploration, block: int) -> int:
+def depth_after(ex: Result, block: int) -> int:
     """The index, in all depths, of the tokens after a block."""
     return 1 + check_block(ex, block) % ex.trace.num_blocks
 
 
-def similarity(
-    ex: Exploration, query: tuple[int, int], block: int = -1, other: Exploration | None = None
-) -> NDArray[np.float32]:
+def similarity(ex: Result, query: tuple[int, int], block: int = -1, other: Result | None = None) -> NDArray[np.float32]:
     """Cosine similarity of one patch's token to that of every patch: float32 ``[rows, cols]``, from -1 to 1.
 
     The tokens are those after a block and the final norm; NaN at a dropped patch, as in the next three.
@@ -94,10 +92,10 @@ def similarity(
 
 
 def pca(
-    ex: Exploration,
+    ex: Result,
     block: int = -1,
     components: int = 3,
-    other: Exploration | None = None,
+    other: Result | None = None,
     remove_background: bool = False,
 ) -> NDArray[np.float32]:
     """The first principal components of the patches' tokens: float32 ``[rows, cols, components]``.
@@ -124,7 +122,7 @@ def pca(
     return _to_grid(ex, scores[: len(_present(ex))])
 
 
-def kmeans(ex: Exploration, k: int, block: int = -1, seed: int = 0) -> NDArray[np.int64]:
+def kmeans(ex: Result, k: int, block: int = -1, seed: int = 0) -> NDArray[np.int64]:
     """Segments of similar tokens by k-means: int64 ``[rows, cols]``, from 0 to k - 1; -1 at a dropped patch.
 
     Args:
@@ -146,7 +144,7 @@ def kmeans(ex: Exploration, k: int, block: int = -1, seed: int = 0) -> NDArray[n
     return np.nan_to_num(_to_grid(ex, labels.astype(np.float32)), nan=-1).astype(np.int64)
 
 
-def norms(ex: Exploration, block: int = -1) -> NDArray[np.float32]:
+def norms(ex: Result, block: int = -1) -> NDArray[np.float32]:
     """The length of each patch's token before the final norm: float32 ``[rows, cols]``; see ``norm_outliers``.
 
     Args:
@@ -159,7 +157,7 @@ def norms(ex: Exploration, block: int = -1) -> NDArray[np.float32]:
     return _to_grid(ex, patch_tokens(ex).norms[depth_after(ex, block)].numpy())
 
 
-def logit_lens(ex: Exploration, patches: bool = False) -> list:
+def logit_lens(ex: Result, patches: bool = False) -> list:
     """The prediction before the first block and after each (logit lens), or that of each patch.
 
     Returns:
@@ -170,14 +168,14 @@ def logit_lens(ex: Exploration, patches: bool = False) -> list:
     Raises:
         LabelError: If the model has no classes.
     """
-    ex.target(None)
+    class_index(ex)
     if patches:
         return _logit_lens_of_patches(ex)
     logits = ex.run(features.logit_lens)[0]  # [blocks + 1, K]
     return [ranking(ex.labels, row, len(ex.labels)) for row in to_scores(logits, ex.preset.scores).numpy()]
 
 
-def _logit_lens_of_patches(ex: Exploration) -> list[list[list[list[tuple[str, float]]]]]:
+def _logit_lens_of_patches(ex: Result) -> list[list[list[list[tuple[str, float]]]]]:
     found, (rows, cols) = patch_tokens(ex), ex.grid
     token_of = {int(patch): token for token, patch in enumerate(_present(ex))}
     depths = []
@@ -191,27 +189,27 @@ def _logit_lens_of_patches(ex: Exploration) -> list[list[list[list[tuple[str, fl
     return depths
 
 
-def edge_patches(ex: Exploration) -> NDArray[np.bool_]:
+def edge_patches(ex: Result) -> NDArray[np.bool_]:
     """Which patches of the sequence lie on the edge of the picture, ``[N]``."""
     rows, cols = ex.grid
     row, col = np.divmod(_present(ex), cols)
     return (row == 0) | (row == rows - 1) | (col == 0) | (col == cols - 1)
 
 
-def _present(ex: Exploration) -> NDArray[np.int64]:
+def _present(ex: Result) -> NDArray[np.int64]:
     """The patches of the sequence ``[N]``, counted row by row."""
     kept = kept_patches(ex)
     return np.arange(ex.grid[0] * ex.grid[1]) if kept is None else kept[0].numpy()
 
 
-def _to_grid(ex: Exploration, values: NDArray[np.floating]) -> NDArray[np.float32]:
+def _to_grid(ex: Result, values: NDArray[np.floating]) -> NDArray[np.float32]:
     """Values ``[N, ...]`` of the patches in the sequence as ``[rows, cols, ...]``; NaN where one was dropped."""
     whole = np.full((ex.grid[0] * ex.grid[1], *values.shape[1:]), np.nan, np.float32)
     whole[_present(ex)] = values
     return whole.reshape(*ex.grid, *values.shape[1:])
 
 
-def _same_model(ex: Exploration, other: Exploration) -> Exploration:
+def _same_model(ex: Result, other: Result) -> Result:
     if not hasattr(other, "preset"):
         raise InputError("The other result must be an Exploration, not {0}.", type(other).__name__)
     if other.preset != ex.preset:

@@ -6,21 +6,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from vit_demo.checks import did_you_mean, whole_number
 from vit_demo.errors import InputError, LabelError
+from vit_demo.inference.result import Label, Query, Result, kept_patches
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike, NDArray
 
-    from vit_demo.inference.exploration import Exploration, Label, Query
 
-
-def check_patch(ex: Exploration, patch: tuple[int, int]) -> tuple[int, int]:
+def check_patch(ex: Result, patch: tuple[int, int]) -> tuple[int, int]:
     """Row and column of a patch."""
     rows, cols = ex.grid
     try:
@@ -33,7 +28,7 @@ def check_patch(ex: Exploration, patch: tuple[int, int]) -> tuple[int, int]:
     return row, col
 
 
-def check_block(ex: Exploration, block: int) -> int:
+def check_block(ex: Result, block: int) -> int:
     """The number of a block; negative ones count from the end."""
     number, blocks = whole_number(block, "A block"), ex.trace.num_blocks
     if not -blocks <= number < blocks:
@@ -41,15 +36,7 @@ def check_block(ex: Exploration, block: int) -> int:
     return number
 
 
-def kept_patches(ex: Exploration) -> Tensor | None:
-    """The patches of the sequence ``[1, K]``, counted row by row; None for all."""
-    if not ex.dropped:
-        return None
-    dropped = {row * ex.grid[1] + col for row, col in ex.dropped}
-    return torch.tensor([[i for i in range(ex.grid[0] * ex.grid[1]) if i not in dropped]], device="cpu")
-
-
-def patch_index(ex: Exploration, patch: tuple[int, int]) -> int:
+def patch_index(ex: Result, patch: tuple[int, int]) -> int:
     """The place of a patch among those of the sequence, if it was not dropped."""
     row, col = check_patch(ex, patch)
     if (row, col) in ex.dropped:
@@ -58,7 +45,7 @@ def patch_index(ex: Exploration, patch: tuple[int, int]) -> int:
     return index if kept is None else kept[0].tolist().index(index)
 
 
-def query_token(ex: Exploration, block: int, head: int | None, query: Query) -> int | None:
+def query_token(ex: Result, block: int, head: int | None, query: Query) -> int | None:
     """The place of a query in the sequence, prefix included; None where no token stands for the picture."""
     check_block(ex, block)
     heads = ex.trace.num_heads
@@ -69,7 +56,7 @@ def query_token(ex: Exploration, block: int, head: int | None, query: Query) -> 
     return ex.trace.num_prefix_tokens + patch_index(ex, query)
 
 
-def as_map(ex: Exploration, values: ArrayLike) -> NDArray[np.float32]:
+def as_map(ex: Result, values: ArrayLike) -> NDArray[np.float32]:
     """A map as an array of numbers in the shape of the grid."""
     try:
         array = np.asarray(values, np.float32)
@@ -80,7 +67,7 @@ def as_map(ex: Exploration, values: ArrayLike) -> NDArray[np.float32]:
     return array
 
 
-def class_index(ex: Exploration, label: Label = None) -> int:
+def class_index(ex: Result, label: Label = None) -> int:
     """The index of a class by its label or index; of the predicted class for None.
 
     ``LabelError`` if there is no such class.
@@ -101,7 +88,7 @@ def class_index(ex: Exploration, label: Label = None) -> int:
     raise LabelError(f"{name} has no class {label!r}{like}: choose one of its {len(ex.labels)} labels.")
 
 
-def other_class(ex: Exploration, target: int | None, against: Label) -> int:
+def other_class(ex: Result, target: int | None, against: Label) -> int:
     """The index of the class that another is compared with.
 
     ``LabelError`` if there is no such class, or it is the same.
@@ -110,9 +97,3 @@ def other_class(ex: Exploration, target: int | None, against: Label) -> int:
     if index == target:
         raise LabelError(f"{ex.labels[index]!r} cannot be compared with itself: choose another class.")
     return index
-
-
-def ranking(labels: Sequence[str], probabilities: NDArray[np.float32], count: int) -> list[tuple[str, float]]:
-    """The (label, probability) pairs of the most probable classes, highest first."""
-    order = np.argsort(-probabilities, kind="stable")[: whole_number(count, "The number of labels", 0)]
-    return [(labels[i], float(probabilities[i])) for i in order]

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from vit_demo import metrics
 from vit_demo.defaults import DEFAULT_METHOD, ENOUGH_SHARE, IMPROBABLE
 from vit_demo.errors import InputError
-from vit_demo.inference.sequence import check_patch
+from vit_demo.inference.heatmaps import heatmap
+from vit_demo.inference.result import Label, Result
+from vit_demo.inference.sequence import check_patch, class_index
 from vit_demo.methods import Progress
-
-if TYPE_CHECKING:
-    from vit_demo.inference.exploration import Exploration, Label
 
 
 def enough(
-    ex: Exploration,
+    ex: Result,
     label: Label = None,
     share: float | None = ENOUGH_SHARE,
     without: Iterable[tuple[int, int]] = (),
@@ -51,7 +50,7 @@ def enough(
 
 
 def needed(
-    ex: Exploration,
+    ex: Result,
     label: Label = None,
     share: float | None = None,
     method: str = DEFAULT_METHOD,
@@ -77,25 +76,25 @@ def needed(
 
 
 def _search(
-    ex: Exploration,
+    ex: Result,
     search: Callable[..., metrics.PatchSet | None],
     label: Label,
     share: float | None,
     method: str,
     **options: Any,
 ) -> metrics.PatchSet | None:
-    target = ex.target(label)
+    target = class_index(ex, label)
     if share is None and not is_predicted(ex, target):
         raise InputError(f"{ex.labels[target]} is not the predicted class: give the share of its probability to keep.")
-    if ex.preset.scores != "none" and target != ex.target() and ex.probabilities[target] < IMPROBABLE:
+    if ex.preset.scores != "none" and target != class_index(ex) and ex.probabilities[target] < IMPROBABLE:
         share_of = f"{ex.labels[target]} has {ex.probabilities[target]:.1%}"
         raise InputError(f"{share_of} here, too little to keep or to lose: choose a class of {IMPROBABLE:.0%} or more.")
-    values = torch.from_numpy(ex.heatmap(method, target))
+    values = torch.from_numpy(heatmap(ex, method, target))
     return ex.run(search, target, values, share=share, slow=True, **options)
 
 
-def is_predicted(ex: Exploration, target: int) -> bool:
+def is_predicted(ex: Result, target: int) -> bool:
     """Whether a class can be lost: to another one or, where each has a probability of its own, below one half."""
     if ex.preset.scores == "sigmoid":
         return bool(ex.probabilities[target] >= 0.5)
-    return target == ex.target() and len(ex.labels) > 1
+    return target == class_index(ex) and len(ex.labels) > 1

@@ -6,7 +6,6 @@ part than the page says. What cannot be told is left out.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 
 from vit_demo.model.vit import PatchEmbed
 from vit_demo.trace import Trace, TracedViT
+from vit_demo.trace.running import in_this_thread
 
 Numbers = dict[str, Tensor]
 
@@ -55,11 +55,11 @@ def watch(modules: Iterable[nn.Module], note: Callable[[nn.Module, bool, Tensor]
 
     Only in this thread: others may run the same network meanwhile.
     """
-    thread = threading.get_ident()
 
+    @in_this_thread
     def see(module: nn.Module, enters: bool, values: Iterable[Any]) -> None:
         x = next((value for value in values if isinstance(value, Tensor)), None)
-        if x is not None and threading.get_ident() == thread:
+        if x is not None:
             note(module, enters, x)
 
     def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from vit_demo.defaults import NUM_CLASSES
 from vit_demo.errors import InputError
 from vit_demo.features.similarity import compress
 from vit_demo.inference.step_parts import (
@@ -39,9 +40,6 @@ MAX_FILTER_VALUES = 20_000
 
 NUM_KEYS = 4
 """Tokens with the largest attention weights whose keys and values are returned."""
-
-NUM_CLASSES = 5
-"""Most likely classes whose logits are returned."""
 
 
 @torch.no_grad()

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from vit_demo.errors import InputError
 from vit_demo.inference.forward import RunOnModel, run_in_memory
+from vit_demo.inference.result import Result
 from vit_demo.trace import TracedViT
 from vit_demo.words.classifier import Tokenize, WordClassifier, with_words
 from vit_demo.words.texts import AS_TYPED, check_template, check_words
 
 if TYPE_CHECKING:
-    from vit_demo.inference.exploration import Exploration
     from vit_demo.weights import Preset
+
+R = TypeVar("R", bound=Result)
 
 NEEDED = (
     "A network of pictures and text needs labels=, a list of words, and transform=, its processor with a tokenizer."
@@ -56,7 +58,7 @@ def classifier_of(model: nn.Module, labels: Any, transform: Any, template: str) 
     return WordClassifier.of(model, tokenize, checked, check_template(template))
 
 
-def with_labels(ex: Exploration, labels: Sequence[str], template: str = AS_TYPED) -> Exploration:
+def with_labels(ex: R, labels: Sequence[str], template: str = AS_TYPED) -> R:
     """The result with other words, for a network of pictures and text; no other pass if it saw this picture lately.
 
     Args:
@@ -78,7 +80,7 @@ def with_labels(ex: Exploration, labels: Sequence[str], template: str = AS_TYPED
     return other_words(ex, preset, run)
 
 
-def other_words(ex: Exploration, preset: Preset, run: RunOnModel) -> Exploration:
+def other_words(ex: R, preset: Preset, run: RunOnModel) -> R:
     """The result with the words of a preset, whose network ``run`` runs."""
     new = replace(ex, preset=preset, run_on_model=run)
     return replace(new, logits=new.run(_logits).numpy())

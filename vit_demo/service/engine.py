@@ -22,11 +22,11 @@ from vit_demo.accelerator import best_device, device_name, needs_zero_gpu, zero_
 from vit_demo.checks import find_device, path_or_name
 from vit_demo.errors import InputError
 from vit_demo.inference import forward
-from vit_demo.inference.cache import MODEL_BYTES, ByteCache
+from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Fit, ModelInput, check_fit, default_preset
+from vit_demo.inference.networks import Networks
 from vit_demo.inference.words import other_words
-from vit_demo.resources import release_memory
 from vit_demo.scores import Scores
 from vit_demo.service.backend import Backend, Call
 from vit_demo.service.job import Job, report, report_to
@@ -35,7 +35,6 @@ from vit_demo.service.limits import POOLS, PREPARED_BYTES, job_bytes, result_byt
 from vit_demo.service.source import Source, pool_of
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS, Preset, costs, find_preset
-from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.repository import DownloadProgress, fetch_files, is_on_machine
 from vit_demo.weights.taught import with_classes
 
@@ -55,7 +54,7 @@ class Engine:
         # Another process that computes counts its memory itself.
         self.jobs = JobRunner(backend.pools, sys.maxsize) if backend else JobRunner(POOLS)
         self._backend = backend
-        self._models: ByteCache[TracedViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes, growing=True)
+        self._models = Networks()
         self._results: ByteCache[Exploration] = ByteCache(result_bytes(self.device), lambda result: result.num_bytes)
         self._prepared: ByteCache[Preset] = ByteCache(PREPARED_BYTES, lambda preset: 100 * len(preset.labels))
         self._execute_on_zero_gpu = zero_gpu(self._execute)
@@ -180,15 +179,10 @@ class Engine:
 
     def model(self, preset: Preset, patch_size: int) -> TracedViT:
         """The network for a patch size, on this engine's device, loaded once, unless ``weights.trained`` keeps it."""
-
-        def load() -> TracedViT:
-            if preset.source != "bundled":
-                release_memory()  # of evicted models
-            return load_model(preset, patch_size).to(self.device).keep_sizes()
-
         if preset.source == "trained":
-            return load_model(preset, patch_size).to(self.device)
+            return Networks.load(preset, patch_size, self.device)
         nbytes = 4 * preset.num_parameters_at(patch_size)
+        load = partial(Networks.load, preset, patch_size, self.device)
         return self.cached(self._models, self._model_key(preset, patch_size), load, pool_of(preset), nbytes)
 
     def run_on_model(
@@ -237,7 +231,7 @@ class Engine:
         def attempt(device: torch.device) -> T:
             model = self._models.peek(self._model_key(preset, patch_size))
             if model is None or (device != self.device and not forked):
-                model = load_model(preset, patch_size).to(device)
+                model = Networks.load(preset, patch_size, device)
             elif forked:
                 model = model.to(device)  # no other thread uses it there
             model = with_classes(model, preset)
@@ -260,17 +254,8 @@ class Engine:
             return device_name(self.device)
         return f"{device_name(device)}, because the memory of the GPU was too small"
 
-    @staticmethod
-    def _model_key(preset: Preset, patch_size: int) -> tuple[str, str, str, int, str]:
-        # A network of another library is a copy of its own for each patch size.
-        preset = preset.own
-        return (
-            preset.checkpoint_name(patch_size),
-            preset.repo,
-            preset.revision,
-            patch_size if preset.library else 0,
-            preset.scores,
-        )
+    def _model_key(self, preset: Preset, patch_size: int) -> tuple[Any, ...]:
+        return Networks.key(preset, patch_size, self.device)
 
 
 _engines: dict[str, Engine] = {}

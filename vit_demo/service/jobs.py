@@ -156,10 +156,10 @@ class JobRunner:
                 for job in self._active.values():
                     if job.pool == "training" or until > seconds:
                         job.cancel(BusyError(SHUTTING_DOWN))
+            for pool in pools & self.queues.keys():  # so that idle threads end; see ``limits.POOLS``
+                self.queues[pool].close()
             while self._active and time.monotonic() < started + until:
                 time.sleep(0.02)
-        for queue in self.queues.values():
-            queue.close()
         return not self._active
 
     def _start_workers(self) -> None:

@@ -30,9 +30,9 @@ class FairQueue(Generic[T]):
             self._changed.notify_all()
 
     def take(self) -> tuple[str, T] | None:
-        """Waits for the next item and returns it with its owner; call ``done`` afterwards. None once it is closed."""
+        """Waits for the next item and returns it with its owner; call ``done`` afterwards. None if none will come."""
         with self._changed:
-            while not self._closed:
+            while self._waiting or not self._closed:
                 for owner, items in self._waiting.items():
                     if owner and self._taken[owner] >= self._most:
                         continue
@@ -54,7 +54,7 @@ class FairQueue(Generic[T]):
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Makes ``take`` return None, also where it waits."""
+        """Makes ``take`` return None, also where it waits, once there is no item."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

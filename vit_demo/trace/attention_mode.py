@@ -66,7 +66,7 @@ class AttentionMode(TorchFunctionMode):
 
         What a backward needs is kept, though the call be within ``torch.utils.checkpoint``, which would run it again.
         """
-        if torch._C._autograd._top_saved_tensors_default_hooks(False) is None:
+        if torch.compiler.is_compiling() or torch._C._autograd._top_saved_tensors_default_hooks(False) is None:
             return self._handle(func, args, kwargs or {})
         with saved_tensors_hooks(_as_it_is, _as_it_is):
             return self._handle(func, args, kwargs or {})

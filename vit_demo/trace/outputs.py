@@ -110,9 +110,9 @@ class Sources:
         found: tuple[frozenset[int], bool] = self._of.get(x, (frozenset(), False))
         return found
 
-    def module_of(self, x: Tensor) -> str | None:
-        """The module of the last map; None for a tensor that was not followed."""
-        return self._modules[max(maps)] if (maps := self.of(x)[0]) else None
+    def module_of(self, x: Tensor) -> str:
+        """The module of the last map; that of the whole network for a tensor that was not followed."""
+        return self._modules[max(maps)] if (maps := self.of(x)[0]) else ""
 
 
 def find_logits(output: Any, sources: Sources, wanted: Output | None = None) -> Path | Callable[[Any], Tensor]:

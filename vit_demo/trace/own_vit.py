@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from vit_demo.model import ViT
-from vit_demo.model.pooling import pooled_slices
 from vit_demo.model.resample import resample_patch_embed
 from vit_demo.trace.structure import Structure
 from vit_demo.trace.traced_vit import TracedViT
@@ -30,7 +29,8 @@ class OwnViT(TracedViT):
         is_fused = vit.config.projection == "fused"
         projections = tuple(f"{block}.attn.proj.weight" for block in blocks) if is_fused else ()
         kernels = tuple(f"{block}.attn.attend" for block in blocks)
-        super().__init__(vit, vit.config, Structure(blocks, blocks[0], blocks[-1], "", projections, kernels))
+        norm = "norm" if vit.config.pool.startswith("cls") else "fc_norm"
+        super().__init__(vit, vit.config, Structure(blocks, blocks[0], blocks[-1], norm, projections, kernels))
         self.patch_size = patch_size or vit.patch_size
 
     def options(self, images: Tensor, patch_size: int) -> dict[str, Any]:
@@ -40,18 +40,6 @@ class OwnViT(TracedViT):
     def forward_head(self, x: Tensor) -> Tensor:
         """As there, without a pass."""
         return self.module.forward_head(self.module.norm(x))
-
-    def read_patches(self, x: Tensor) -> Tensor:
-        """As there, in one product."""
-        prefix, tokens = self.config.num_prefix_tokens, self.final_norm(x)
-        pooled = tokens[prefix:]
-        if len(pooled_slices(self.config.pool, prefix)) == 2:
-            pooled = torch.cat([tokens[:1].expand(len(pooled), -1), pooled], dim=1)  # [N, 2 * D]
-        return self.module.head(pooled)
-
-    def final_norm(self, x: Tensor) -> Tensor:
-        """As there; only one of the two is a norm."""
-        return self.module.fc_norm(self.module.norm(x))
 
     def output_projection(self, block: int) -> Tensor:
         """As there; the identity where each head adds to its own slice of the tokens."""
@@ -74,18 +62,7 @@ class OwnViT(TracedViT):
         """As there, of the same weights."""
         return self if patch_size == self.patch_size else OwnViT(self.module, patch_size)
 
-    def keep_sizes(self) -> TracedViT:
-        """As there."""
-        self.module.patch_embed.kernels.keep()
-        self.module.pos_embeds.keep()
-        return self
-
     @property
     def dtype(self) -> torch.dtype:
         """Of its weights."""
         return self.module.patch_embed.proj.weight.dtype
-
-    @property
-    def derived(self) -> list[Tensor]:
-        """Kernels and positions that are kept for other sizes."""
-        return [*self.module.patch_embed.kernels.tensors, *self.module.pos_embeds.tensors]

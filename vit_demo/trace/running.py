@@ -3,7 +3,7 @@
 import inspect
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -18,6 +18,21 @@ def in_this_thread(function: Callable[..., Any], otherwise: Callable[..., Any] =
     """A hook or function that runs only in the thread that made it; others may run the same network meanwhile."""
     thread = threading.get_ident()
     return lambda *args, **kwargs: (function if threading.get_ident() == thread else otherwise)(*args, **kwargs)
+
+
+@contextmanager
+def replacing(functions: Sequence[tuple[nn.Module, Callable[..., Any]]]) -> Iterator[None]:
+    """In this thread, other functions run in place of some modules."""
+    before = [vars(part).get("forward") for part, _ in functions]
+    try:
+        for part, function in functions:
+            vars(part)["forward"] = in_this_thread(function, part.forward)
+        yield
+    finally:
+        for (part, _), forward in zip(functions, before, strict=True):
+            vars(part).pop("forward", None)
+            if forward is not None:  # another library had replaced it
+                part.forward = forward
 
 
 class _Running:

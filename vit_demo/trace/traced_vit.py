@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, TypedDict
 
@@ -14,12 +14,13 @@ from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
 from vit_demo.model.config import ViTConfig
-from vit_demo.model.resample import num_bytes
+from vit_demo.model.pooling import pooled_slices
+from vit_demo.model.resample import Resampled, num_bytes
 from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
 from vit_demo.trace.outputs import Undo, logits_of
 from vit_demo.trace.reasons import NO_PROJECTION, NOT_SEEN
-from vit_demo.trace.running import in_eval, in_this_thread, keep_order, parameters_of, running_in
+from vit_demo.trace.running import in_eval, keep_order, parameters_of, replacing, running_in
 from vit_demo.trace.structure import Structure
 from vit_demo.trace.trace import Trace
 
@@ -126,8 +127,10 @@ class TracedViT(nn.Module):
             Logits ``[N, K]``.
         """
         prefix = self.config.num_prefix_tokens
-        parts = x[prefix:, None].split(READ_AT_ONCE)  # the head reads each patch as if all tokens were this one
-        return torch.cat([self.forward_head(part.expand(-1, prefix + 1, -1)) for part in parts])
+        alone = x[prefix:, None].expand(-1, prefix + 1, -1)  # as if all tokens were this one
+        if len(pooled_slices(self.config.pool, prefix)) == 2:
+            alone = torch.cat([x[:1].expand(len(alone), 1, -1), alone[:, 1:]], 1)
+        return torch.cat([self.forward_head(part) for part in alone.split(READ_AT_ONCE)])
 
     def _logits(self, images: Tensor, options: dict[str, Any]) -> Tensor:
         """The logits in what the network returns, or those behind its probabilities."""
@@ -224,6 +227,8 @@ class TracedViT(nn.Module):
 
     def keep_sizes(self) -> TracedViT:
         """Keeps the kernels and positions for other sizes: of a network of this package whose weights will stay."""
+        for kept in self._resampled:
+            kept.keep()
         return self
 
     @property
@@ -254,12 +259,13 @@ class TracedViT(nn.Module):
     def num_bytes(self) -> int:
         """Memory of the network: parameters, and the kernels and positions kept for other sizes."""
         elsewhere: int = getattr(self.module, "num_bytes_elsewhere", 0)
-        return num_bytes([*self.parameters(), *self.buffers(), *self.derived]) + elsewhere
+        derived = [x for kept in self._resampled for x in kept.tensors]
+        return num_bytes([*self.parameters(), *self.buffers(), *derived]) + elsewhere
 
     @property
-    def derived(self) -> list[Tensor]:
-        """What is kept beside the weights."""
-        return []
+    def _resampled(self) -> list[Resampled]:
+        parts = (part for one in self.module.modules() for part in vars(one).values())
+        return [part for part in parts if isinstance(part, Resampled)]
 
     @property
     def calls_per_block(self) -> int:
@@ -271,32 +277,19 @@ class TracedViT(nn.Module):
         """Whether the tokens between the blocks are seen."""
         return self.structure.shows_tokens
 
-    @contextmanager
-    def _skipping(self, x: Tensor) -> Iterator[None]:
+    def _skipping(self, x: Tensor) -> AbstractContextManager[None]:
         """In this thread, replaces all blocks by one that returns given tokens, and the patch embedding by zeros."""
         parts = self.blocks if self.shows_tokens else [self.module.get_submodule(self.structure.entry)]
         p = (self.patch_size, self.patch_size)
-        embeddings: list[Any] = [
-            one for one in self.module.modules() if isinstance(one, nn.Conv2d) and one.kernel_size == p
+        embeddings = [one for one in self.module.modules() if isinstance(one, nn.Conv2d) and one.kernel_size == p]
+        functions: list[tuple[nn.Module, Callable[..., Any]]] = [
+            (part, lambda *_, **__: self.structure.pack(x, self.structure.container)) for part in parts
         ]
-        replaced = [*parts, *embeddings]
-        before = [vars(part).get("forward") for part in replaced]
-
-        def skip(*_: Any, **__: Any) -> Any:
-            return self.structure.pack(x, self.structure.container)
 
         def embed(images: Tensor) -> Tensor:
             rows, cols = (side // self.patch_size for side in images.shape[2:])
             return images.new_zeros(len(images), embeddings[0].out_channels, rows, cols)
 
-        try:
-            for part in parts:
-                part.forward = in_this_thread(skip, part.forward)
-            if len(embeddings) == 1 and embeddings[0].stride == p and embeddings[0].padding == (0, 0):
-                embeddings[0].forward = in_this_thread(embed, embeddings[0].forward)
-            yield
-        finally:
-            for part, forward in zip(replaced, before, strict=True):
-                vars(part).pop("forward", None)
-                if forward is not None:  # another library had replaced it
-                    part.forward = forward
+        if len(embeddings) == 1 and embeddings[0].stride == p and embeddings[0].padding == (0, 0):
+            functions.append((embeddings[0], embed))
+        return replacing(functions)

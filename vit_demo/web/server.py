@@ -21,6 +21,7 @@ import gradio as gr
 import uvicorn
 from fastapi import FastAPI
 from gradio.http_server import Server
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
@@ -65,9 +66,10 @@ M_MMAP_THRESHOLD, MMAP_BYTES = -3, 4 << 20
 FIRST_PORT, NUM_PORTS = 7860, 100
 """Gradio's ports; by default the server uses the first free one."""
 
-ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS, KILL_SECONDS = 3.0, 7.0, 8.0, 9.0
+ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS, KILL_SECONDS = 3.0, 6.0, 7.0, 8.0
 """When the server stops: until when it accepts requests, since a proxy may send some; until when work may go on; when
-the process ends in any case; and until when if no thread of Python has had time for that: it says where they are."""
+the process ends in any case; and when if no thread of Python has had time for that: it says where they are. The system
+then takes some time to free the memory, on a busy machine seconds, and Docker waits for ten in all."""
 
 HEALTH_SECONDS = 3.0
 """Time in which a worker must answer."""
@@ -122,7 +124,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     if wait:
         if sys.stdout.isatty():
             webbrowser.open(page.local_url)
-        _serve_until_stopped(page)
+        _serve_until_stopped()
     return page
 
 
@@ -151,10 +153,8 @@ def asgi_app() -> FastAPI:
         *head.routes(),
     ]
     own += [*documents.routes(page), Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
-    app = FastAPI(routes=own, lifespan=lambda _: _cleaned(page), openapi_url=None)
-    app.add_middleware(Compression)
-    app.add_middleware(guard, page=page)
-    app.add_middleware(Measured)
+    middleware = [Middleware(Measured), *guard(page), Middleware(Compression)]
+    app = FastAPI(routes=own, lifespan=lambda _: _cleaned(page), openapi_url=None, middleware=middleware)
     app.state.page = page
     gr.mount_gradio_app(
         app,
@@ -194,7 +194,7 @@ async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
         uploads.clear()
 
 
-def _serve_until_stopped(page: gr.Blocks) -> NoReturn:
+def _serve_until_stopped() -> NoReturn:
     # These objects live as long as the server. Otherwise each full garbage collection would traverse them, and every
     # visitor would wait for a quarter of a second.
     gc.freeze()
@@ -211,7 +211,6 @@ def _serve_until_stopped(page: gr.Blocks) -> NoReturn:
     get_engine().jobs.close(SHUTDOWN_SECONDS, ACCEPTING_SECONDS)
     stopped.clear()
     stopped.wait(0.3)  # time to send the last responses; a second signal ends it at once
-    page.close()
     _end()
 
 

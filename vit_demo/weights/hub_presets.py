@@ -43,42 +43,35 @@ def _hub_preset(
     parameters: int | None = None,
     **others: Any,
 ) -> Preset:
+    usual = {
+        "labels": IMAGENET_LABELS if config.num_classes else (),
+        "flexible": bool(patch_sizes),
+        "library": "timm" if parameters else "",
+        "revision": "main",
+        "crop_fraction": 0.9,
+        **IMAGENET_INCEPTION,
+    }
     return Preset(
         name=name,
         title=title,
         task="photos",
         config=config,
-        labels=IMAGENET_LABELS if config.num_classes else (),
         patch_sizes=patch_sizes or offered_patch_sizes(config.image_size, config.patch_size),
         default_patch_size=config.patch_size,
-        flexible=bool(patch_sizes),
         source="hub",
         repo=repo,
-        library="timm" if parameters else "",
         parameters=parameters,
         note=note,
-        **{**IMAGENET_INCEPTION, "crop_fraction": 0.9, "revision": "main", **others},
+        **usual | others,
     )
 
 
 def _word_preset(name: str, title: str, repo: str, config: ViTConfig, note: str, **others: Any) -> Preset:
     """A network of transformers with a text tower, at the patch size that it was trained at."""
-    return Preset(
-        name=name,
-        title=title,
-        task="photos",
-        config=replace(config, num_classes=len(DEFAULT_WORDS)),
-        labels=DEFAULT_WORDS,
-        patch_sizes=(config.patch_size,),
-        default_patch_size=config.patch_size,
-        flexible=False,
-        source="hub",
-        repo=repo,
-        library="transformers",
-        takes_words=True,
-        note=note,
-        **{**CLIP, "crop_mode": "floor", "revision": "main", **others},
-    )
+    words: dict[str, Any] = {"labels": DEFAULT_WORDS, "takes_words": True, "library": "transformers", "flexible": False}
+    usual = words | CLIP | {"crop_mode": "floor", "crop_fraction": 1.0}
+    config = replace(config, num_classes=len(DEFAULT_WORDS))
+    return _hub_preset(name, title, repo, config, note, patch_sizes=(config.patch_size,), **usual | others)
 
 
 _FLEXIVIT_PATCH_SIZES = tuple(p for p in range(8, 49) if 240 % p == 0)

@@ -38,6 +38,13 @@ def test_presets(client):
     assert found[0]["patch_sizes"] == [2, 4, 7, 14] and found[0]["num_parameters"] > 300_000
 
 
+def test_nothing_of_an_endpoint_is_seen_on_the_page(page):
+    names = {function.__name__ for function in ENDPOINTS}
+    endpoints = [one for one in page.fns.values() if one.api_name in names]
+    assert len(endpoints) == len(names)
+    assert not any(block.visible for one in endpoints for block in (*one.inputs, *one.outputs))
+
+
 def test_methods(client):
     found = client.predict(api_name="/methods")
     assert [method["name"] for method in found] == list(vit_demo.methods())

@@ -1,5 +1,6 @@
 """What the menu says of each model, against the networks, their training records and the documents."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,8 @@ def test_the_published_figures_are_those_of_the_documentation(name):
     table = text[text.index("| patch | 8 ") :].split("\n\n")[0].splitlines()
     cells = {cell[0]: cell[1:] for cell in (line.strip("| ").split(" | ") for line in table)}
     assert PUBLISHED_TOP1[name] == dict(zip(map(int, cells["patch"]), map(float, cells[f"`{name}`"]), strict=True))
+    note = re.sub("[\u2068\u2069]", "", PRESETS[name].note)
+    assert f"ImageNet top-1 {PUBLISHED_TOP1[name][PRESETS[name].config.patch_size]}\u00a0%" in note
 
 
 def test_every_notebook_and_preset_of_this_packages_network_is_a_starting_point() -> None:

@@ -1,7 +1,5 @@
 """Whose request it is: one function says it, whatever a proxy writes."""
 
-from __future__ import annotations
-
 from asyncio import run
 from typing import Any
 

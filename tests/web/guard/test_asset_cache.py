@@ -1,7 +1,5 @@
 """Scripts and styles are compressed once, kept by browsers, and equal to those that are not cached."""
 
-from __future__ import annotations
-
 import re
 
 import brotli

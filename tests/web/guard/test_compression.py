@@ -1,7 +1,5 @@
 """The page is rendered and compressed once for each address of the server, and nothing else is touched."""
 
-from __future__ import annotations
-
 import gzip
 import time
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """Connections that nobody needs, or that are read too slowly, end before a newcomer is turned away."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import time

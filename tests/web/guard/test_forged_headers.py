@@ -1,7 +1,5 @@
 """Headers that a visitor may choose: none decides what others get, and none makes the server fail or work for long."""
 
-from __future__ import annotations
-
 import json
 
 import gradio as gr

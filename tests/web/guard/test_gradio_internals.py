@@ -20,7 +20,7 @@ import vit_demo.web
 from vit_demo.web.api import mcp
 from vit_demo.web.guard import replacements
 from vit_demo.web.guard.headers import OPEN_ROUTES
-from vit_demo.web.guard.security import SafeBlocks
+from vit_demo.web.guard.replacements import SafeBlocks
 
 from ..http_requests import event
 

@@ -1,7 +1,5 @@
 """Requests that made Gradio fetch URLs, keep what nobody collects, change the page or log a traceback."""
 
-from __future__ import annotations
-
 import base64
 import gc
 import json

@@ -1,7 +1,5 @@
 """What visitors send is logged as short lines without control characters, whichever library logs it."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import io

@@ -1,7 +1,5 @@
 """What an operator sees: metrics for who has the token, a line and an id for each request, and when to try again."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging
@@ -166,6 +164,13 @@ def test_an_application_that_fails_counts_as_500(lines):
     with pytest.raises(RuntimeError):
         run(Measured(failing))
     assert lines(1)[0]["status"] == 500
+
+
+def test_a_request_without_a_response_counts_as_499(lines):
+    async def silent(scope, receive, send):
+        assert (await receive())["type"] == "http.disconnect"
+
+    assert run(Measured(silent)) == [] and lines(1)[0]["status"] == 499
 
 
 def test_the_log_is_json_only_if_that_is_set(monkeypatch):

@@ -1,7 +1,5 @@
 """Attacks on the server over HTTP, one for each promise of ``SECURITY.md``."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Iterator
@@ -10,18 +8,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import gradio as gr
 import numpy as np
 import pytest
 from PIL import Image
 
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.guard import bodies, security, uploads
+from vit_demo.web.guard import bodies, uploads
 from vit_demo.web.requests.kinds import KINDS, RequestKind
 from vit_demo.web.requests.payload import data_url
 
 from ...asynchronous import run as run_coroutine
-from ..http_requests import ask, event, number_of, request, upload
+from ..http_requests import ask, event, guarded, number_of, request, upload
 
 DRAWING = data_url(example_picture(3))
 
@@ -271,7 +268,7 @@ def test_a_file_of_the_server_is_refused_before_it_is_looked_up():
             sent.append(message.get("status", 0))
 
         scope = {"type": "http", "method": "GET", "path": path, "headers": [(b"host", b"x")], "query_string": b""}
-        await security.guard(gradio_app, gr.Blocks())(scope, None, send)
+        await guarded(gradio_app)(scope, None, send)
         return sent[:1]
 
     for file in ("/etc/hostname", "/etc/nothing", str(uploads.folder() / "x"), "https://example.com/a.png", "app.py"):
@@ -288,7 +285,7 @@ def test_an_error_that_no_upload_caused_says_nothing_of_a_full_disk():
 
     scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"x")], "query_string": b""}
     with pytest.raises(OSError, match="a bug"):
-        run_coroutine(security.guard(broken, gr.Blocks())(scope, None, None))
+        run_coroutine(guarded(broken)(scope, None, None))
 
 
 @pytest.mark.parametrize("path", ["/", "/config", "/config/"])

@@ -1,7 +1,5 @@
 """Bodies that arrive slowly or in tiny pieces, and connections that are only held, keep nobody else waiting."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -9,7 +7,6 @@ from collections import Counter
 from contextlib import ExitStack
 from itertools import count
 
-import gradio as gr
 import h11
 import pytest
 
@@ -18,7 +15,7 @@ from vit_demo.web.guard.bodies import Arrivals, RequestRefused
 
 from ...asynchronous import run as run_apart
 from ...asynchronous import until
-from ..http_requests import connect, number_of, request
+from ..http_requests import connect, guarded, number_of, request
 
 JOIN = "POST /gradio_api/queue/join HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 
@@ -151,27 +148,37 @@ def test_a_request_that_needs_no_body_has_none(page, connections):
     assert request(page, "GET", "/healthz", Content_Length="0")[0] == 200
 
 
+def statuses_of(addresses: tuple[bytes, ...], method: str, path: str, body: bytes = b"") -> list[int]:
+    """Of a request from each address to an application behind the guard that answers at once."""
+    statuses = []
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive():
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message):
+        statuses.append(message.get("status"))
+
+    async def run():
+        guard = guarded(app)
+        sent = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")] if body else []
+        for address in addresses:
+            headers = [(b"host", b"x"), (b"x-forwarded-for", address), *sent]
+            scope = {"type": "http", "method": method, "path": path, "headers": headers, "query_string": b""}
+            await guard(scope, receive, send)
+
+    run_apart(run())
+    return [status for status in statuses if status]
+
+
 def test_files_have_a_pace_that_other_addresses_do_not_share(page, monkeypatch):
     monkeypatch.setattr(security, "FILES_PER_SECOND", 0.1)
     monkeypatch.setattr(security, "FILES_AT_ONCE", 4)
     monkeypatch.setattr(security, "FILES_WAIT_SECONDS", 0.0)
-
-    async def run():
-        async def app(scope, receive, send):
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-
-        guard, statuses = security.guard(app, gr.Blocks()), []
-
-        async def send(message):
-            statuses.append(message.get("status"))
-
-        for address in (b"203.0.113.1",) * 5 + (b"203.0.113.2",):
-            headers = [(b"host", b"x"), (b"x-forwarded-for", address)]
-            scope = {"type": "http", "method": "GET", "path": "/healthz", "headers": headers, "query_string": b""}
-            await guard(scope, None, send)
-        return [status for status in statuses if status]
-
-    assert run_apart(run()) == [200, 200, 200, 200, 429, 200]
+    found = statuses_of((b"203.0.113.1",) * 5 + (b"203.0.113.2",), "GET", "/healthz")
+    assert found == [200, 200, 200, 200, 429, 200]
 
 
 def test_requests_under_way_have_a_limit_in_all_and_for_an_address(page, connections, monkeypatch):
@@ -227,24 +234,6 @@ def test_connections_of_one_address_have_a_limit(page, connections, monkeypatch)
 def test_the_bytes_of_bodies_have_a_pace_that_other_addresses_do_not_share(monkeypatch):
     monkeypatch.setattr(security, "BODY_BYTES_PER_SECOND", 1000)
     monkeypatch.setattr(security, "BODY_BYTES_AT_ONCE", 30_000)
-    body, statuses = json.dumps({"data": "x" * 10_000}).encode(), []
-
-    async def receive():
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def run():
-        async def app(scope, receive, send):
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-
-        async def send(message):
-            statuses.append(message.get("status"))
-
-        guard = security.guard(app, gr.Blocks())
-        for address in (b"203.0.113.1",) * 6 + (b"203.0.113.2",):
-            headers = [(b"host", b"x"), (b"x-forwarded-for", address), (b"content-length", b"%d" % len(body))]
-            headers.append((b"content-type", b"application/json"))
-            scope = {"type": "http", "method": "POST", "path": "/mcp/", "headers": headers, "query_string": b""}
-            await guard(scope, receive, send)
-
-    run_apart(run())
-    assert [status for status in statuses if status] == [200, 200, 200, 429, 429, 429, 200]
+    body = json.dumps({"data": "x" * 10_000}).encode()
+    found = statuses_of((b"203.0.113.1",) * 6 + (b"203.0.113.2",), "POST", "/mcp/", body)
+    assert found == [200, 200, 200, 429, 429, 429, 200]

@@ -1,7 +1,5 @@
 """Uploads: who may store how much, and for how long."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Whose request it is, and that nothing goes on for a visitor who has left."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import threading

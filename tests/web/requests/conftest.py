@@ -1,7 +1,5 @@
 """A result that requests are about, and what stands for it in them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

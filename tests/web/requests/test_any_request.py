@@ -1,7 +1,5 @@
 """Whatever is sent, the reply is a result, progress, or one sentence; never a bug's traceback. By hypothesis."""
 
-from __future__ import annotations
-
 import inspect
 import os
 from collections.abc import Callable

@@ -16,9 +16,9 @@ import pytest
 import torch
 
 import vit_demo
+from vit_demo.inference import networks
 from vit_demo.inference.steps import describe_block, describe_network, describe_patch
 from vit_demo.model import ViT, vit
-from vit_demo.service import engine
 from vit_demo.service.engine import _engines
 from vit_demo.trace import OwnViT, TracedViT, attention_mode
 from vit_demo.web.catalog.example_digits import example_picture
@@ -119,7 +119,7 @@ def test_models_of_other_shapes(
     config = replace(tiny.config, depth=2, embed_dim=16, num_heads=2, **changes)
     preset = replace(tiny, config=config, labels=tiny.labels if config.num_classes else ())
     monkeypatch.setitem(PRESETS, "digits-tiny", preset)
-    monkeypatch.setattr(engine, "load_model", lambda *_: OwnViT(ViT(config).eval()))
+    monkeypatch.setattr(networks, "load_model", lambda *_: OwnViT(ViT(config).eval()))
     _engines.clear()
     try:
         shared = numbers(source, "steps")

@@ -1,7 +1,5 @@
 """Training on the page: one run at a time for each address, under a name that nobody can guess, bounded, cancelled."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import gc

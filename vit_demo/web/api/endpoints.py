@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vit_demo.defaults import DEFAULT_METHOD
+from vit_demo.defaults import DEFAULT_METHOD, NUM_CLASSES
 from vit_demo.features import norm_outliers
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, find_method
@@ -152,7 +152,7 @@ def logit_lens(result: Exploration, patches: parameters.ByPatch = False) -> sche
         patches, each is a list of rows of the most likely {"label", "confidence"} of each patch.
     """
     if not patches:
-        return [_confidences(ranking[:5]) for ranking in result.logit_lens()]
+        return [_confidences(ranking[:NUM_CLASSES]) for ranking in result.logit_lens()]
     depths = result.logit_lens(patches=True)
     return [[[_confidences(patch[:1])[0] for patch in row] for row in depth] for depth in depths]
 
@@ -261,7 +261,7 @@ def _first(result: Exploration) -> str:
 
 
 def _prediction(result: Exploration) -> schemas.Prediction:
-    confidences = _confidences(result.top(5))
+    confidences = _confidences(result.top())
     return {"label": _first(result), "is_confident": result.is_confident, "confidences": confidences}
 
 

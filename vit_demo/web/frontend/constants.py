@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from vit_demo.defaults import ENOUGH_SHARE, IMPROBABLE, MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
+from vit_demo.defaults import ENOUGH_SHARE, IMPROBABLE, MAX_PICTURE_BYTES, NUM_CLASSES, NUM_RANDOM_ORDERS
 from vit_demo.methods import Method
 from vit_demo.render import colours
 from vit_demo.web.catalog.method_docs import board_ranks
@@ -32,6 +32,7 @@ def constants() -> dict[str, Any]:
         "whiteOfPaper": colours.WHITE_OF_PAPER,
         "blackOfInk": colours.BLACK_OF_INK,
         "numOrders": NUM_RANDOM_ORDERS,
+        "numClasses": NUM_CLASSES,
         "enoughShare": ENOUGH_SHARE,
         "improbable": IMPROBABLE,
         "maxUploadBytes": MAX_PICTURE_BYTES,

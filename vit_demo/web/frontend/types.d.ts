@@ -117,6 +117,7 @@ export interface Constants {
   whiteOfPaper: number;
   blackOfInk: number;
   numOrders: number;
+  numClasses: number;
   enoughShare: number;
   improbable: number;
   maxUploadBytes: number;

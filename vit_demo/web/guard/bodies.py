@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.types import Receive, Scope
+from starlette.types import Message, Receive, Scope
 
 from vit_demo.web.guard import uploads
 
@@ -90,6 +90,23 @@ class Arrivals:
 def latest(started: float, nbytes: int, seconds: float) -> float:
     """The time by which more than ``nbytes`` of a body must have arrived, at most ``seconds`` after it began."""
     return started + min(seconds, PAUSE_SECONDS + nbytes / LEAST_BYTES_PER_SECOND)
+
+
+def in_time(receive: Receive) -> Receive:
+    """Receives an upload; raises ``RequestRefused`` if it takes too long."""
+    started, arrived = asyncio.get_running_loop().time(), 0
+
+    async def receive_in_time() -> Message:
+        nonlocal arrived
+        try:
+            async with asyncio.timeout_at(latest(started, arrived, UPLOAD_SECONDS)):
+                message = await receive()
+        except TimeoutError as error:
+            raise RequestRefused(408, TOO_SLOW) from error
+        arrived += len(message.get("body", b""))
+        return message
+
+    return receive_in_time
 
 
 def check_body(body: bytes) -> Any:

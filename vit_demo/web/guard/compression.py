@@ -67,7 +67,7 @@ def _smallest(content: bytes) -> bytes:
 def _lower_priority() -> None:
     if sys.platform == "linux":
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 12)
 
 
 def accepted_encoding(headers: Headers) -> str | None:

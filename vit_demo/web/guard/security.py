@@ -1,4 +1,4 @@
-"""The middleware in front of Gradio: limits on requests, closed routes, response headers. See ``SECURITY.md``."""
+"""The middlewares in front of Gradio: limits on requests, closed routes, response headers. See ``SECURITY.md``."""
 
 import asyncio
 import json
@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from typing import Any
 from urllib.parse import parse_qs
 
 import gradio as gr
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -77,95 +77,90 @@ NOT_JSON = "A request is JSON with the header Content-Type: application/json; re
 UPLOAD_LIMIT = "You have reached the upload limit: try again later, or use smaller pictures."
 
 
-class SafeBlocks(gr.Blocks):
-    """``gr.Blocks`` with error messages for visitors."""
-
-    async def preprocess_data(self, block_fn: Any, inputs: list[Any], *arguments: Any, **options: Any) -> list[Any]:
-        """Gives inputs left out at the end their defaults; ``gr.Error`` for inputs that do not match the endpoint."""
-        try:
-            declared = block_fn.inputs
-            if len(inputs) > len(declared):
-                raise ValueError("too many inputs")
-            # An endpoint itself refuses a missing value that has no default.
-            left_out = [component.value for component in declared[len(inputs) :]]
-            return await super().preprocess_data(block_fn, [*inputs, *left_out], *arguments, **options)
-        except gr.Error:
-            raise
-        except Exception as error:
-            message = "These inputs do not match the endpoint: see /gradio_api/info for their number and types."
-            raise gr.Error(message, print_exception=False) from error
-
-    async def postprocess_data(self, *arguments: Any, **options: Any) -> list[Any]:
-        """Raises ``gr.Error`` for a picture that cannot be stored."""
-        try:
-            return await super().postprocess_data(*arguments, **options)
-        except Exception as error:
-            if not isinstance(error.__cause__, OSError):
-                raise
-            message = "The picture could not be stored, because the server’s disk is full: try again later."
-            raise gr.Error(message, print_exception=False) from error
+def guard(page: gr.Blocks) -> list[Middleware]:
+    """What an HTTP request passes before Gradio sees it, outermost first."""
+    checks = EventChecks(page)
+    return [
+        Middleware(ResponseHeaders),
+        Middleware(Refusals),
+        Middleware(Addresses),
+        Middleware(Shares),
+        Middleware(Turns),
+        Middleware(Uploads),
+        Middleware(Events, checks),
+        Middleware(ResultStreams, checks),
+    ]
 
 
-def guard(app: ASGIApp, page: gr.Blocks) -> ASGIApp:
-    """An application behind the three parts of the guard, which HTTP requests pass in this order."""
-    guarded = Responses(Visitors(Bodies(app, EventChecks(page))))
-
-    async def choose(scope: Scope, receive: Receive, send: Send) -> None:
-        await (guarded if scope["type"] == "http" else app)(scope, receive, send)
-
-    return choose
-
-
-class Responses:
-    """ASGI middleware that responds to what is refused, and restricts in every response what a browser may do."""
+class _Part:
+    """An ASGI middleware for HTTP requests; anything else passes by."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+        self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on, and its response with more headers."""
+        """Passes a request on; ``RequestRefused`` if it may not be sent, or not now."""
+        await (self._handle if scope["type"] == "http" else self.app)(scope, receive, send)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raise NotImplementedError
+
+
+class ResponseHeaders(_Part):
+    """Restricts in every response what a browser may do."""
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 _set_headers(MutableHeaders(scope=message), scope)
             await send(message)
 
+        await self.app(scope, receive, send_guarded)
+
+
+class Refusals(_Part):
+    """Responds to what the parts below refuse."""
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await self._app(scope, receive, send_guarded)
+            await self.app(scope, receive, send)
         except bodies.RequestRefused as refusal:
             scope.setdefault("state", {})["refusal"] = refusal
             headers = {"connection": "close"} if refusal.closes else {}
             response = JSONResponse({"detail": str(refusal), "error": str(refusal)}, refusal.status, headers)
-            await response(scope, receive, send_guarded)
+            await response(scope, receive, send)
         except ClientDisconnect:
             pass  # the client has left during an upload
 
 
-class Visitors:
-    """ASGI middleware that checks where a request goes and from whom it comes, of whom none gets too much at once."""
+class Addresses(_Part):
+    """Checks where a request goes, and notes from whom it comes."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-        self._pace = Pace(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
-        self._files = Pace(FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS)
-        self._requests, self._uploads = Counter[str](), Counter[str]()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on when it is its turn; ``RequestRefused`` if it may not be sent, or not now."""
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _path(scope)
         check_address(scope, path)
         clean_headers(scope, path)
-        set_owner(scope)
         bodies.check_framing(scope, is_change(scope))
-        address = scope[VISITOR] = client_address(scope)
+        set_owner(scope)
+        scope[VISITOR] = client_address(scope)
+        await self.app(scope, receive, send)
+
+
+class Shares(_Part):
+    """Counts what each address has under way, so that nobody has too much at once."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__(app)
+        self._requests, self._uploads = Counter[str](), Counter[str]()
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         most = MAX_REQUESTS_OF_ONE if self._requests.total() < MAX_REQUESTS else MAX_REQUESTS_WHEN_FULL
         with ExitStack() as counted:
-            counted.enter_context(_counted(self._requests, address, most))
-            if path in UPLOAD_ROUTES:
-                counted.enter_context(_counted(self._uploads, address, MAX_UPLOADS_OF_ONE))
-            if address:
-                await asyncio.sleep((self._pace if is_change(scope) else self._files).wait(address))
-            await self._app(scope, receive, send)
+            counted.enter_context(_counted(self._requests, scope[VISITOR], most))
+            if _path(scope) in UPLOAD_ROUTES:
+                counted.enter_context(_counted(self._uploads, scope[VISITOR], MAX_UPLOADS_OF_ONE))
+            await self.app(scope, receive, send)
 
 
 @contextmanager
@@ -182,29 +177,59 @@ def _counted(under_way: Counter[str], address: str, most: int) -> Iterator[None]
             del under_way[address]
 
 
-class Bodies:
-    """ASGI middleware that bounds and checks bodies before Gradio sees them, and which results are collected."""
+class Turns(_Part):
+    """Lets the requests of an address wait until it is their turn."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__(app)
+        self._changes = Pace(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
+        self._files = Pace(FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if address := scope[VISITOR]:
+            await asyncio.sleep((self._changes if is_change(scope) else self._files).wait(address))
+        await self.app(scope, receive, send)
+
+
+class Uploads(_Part):
+    """Counts the length of an upload against the quota of its sender, and limits the time of its arrival."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__(app)
+        self._quota = Pace(UPLOAD_QUOTA_BYTES / 3600, UPLOAD_QUOTA_BYTES, 0.001, UPLOAD_LIMIT)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = _path(scope)
+        if path not in UPLOAD_ROUTES:
+            await self.app(scope, receive, send)
+            return
+        length = bodies.content_length(scope)
+        if not length:
+            raise bodies.RequestRefused(411, "An upload needs a Content-Length: send it whole, not in chunks.")
+        kind = Headers(scope=scope).get("content-type", "")
+        if path == "/upload" and not UPLOAD_TYPE.fullmatch(kind):
+            raise bodies.RequestRefused(415, "An upload is multipart/form-data with a boundary, and without a charset.")
+        if length > MAX_PICTURE_BYTES + FORM_BYTES:
+            too_large = f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: send a smaller copy."
+            raise bodies.RequestRefused(413, too_large)
+        self._quota.wait(scope[VISITOR], length + UPLOAD_FILE_BYTES)
+        await self.app(scope, bodies.in_time(receive), send)
+
+
+class Events(_Part):
+    """Reads the whole body of a request that is no upload, and checks it and the event that it begins."""
 
     def __init__(self, app: ASGIApp, checks: EventChecks) -> None:
-        self._app, self._checks = app, checks
-        self._uploads = Pace(UPLOAD_QUOTA_BYTES / 3600, UPLOAD_QUOTA_BYTES, 0.001, UPLOAD_LIMIT)
+        super().__init__(app)
+        self._checks = checks
         self._bytes = Pace(BODY_BYTES_PER_SECOND, BODY_BYTES_AT_ONCE)
         self._arrivals = bodies.Arrivals()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on with its body, whole unless it is an upload; raises ``RequestRefused``."""
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _path(scope)
-        if path in UPLOAD_ROUTES:
-            receive = self._upload(scope, receive, path)
-        elif is_change(scope):
-            receive = await self._event(scope, receive, path)
-        if name := stream_name(scope, path):
-            self._checks.check_stream(name)
-        with streams.listening(name) if name else nullcontext():
-            await self._app(scope, receive, send)
-
-    async def _event(self, scope: Scope, receive: Receive, path: str) -> Receive:
-        """Reads and checks the whole body of a request that is not an upload."""
+        if path in UPLOAD_ROUTES or not is_change(scope):
+            await self.app(scope, receive, send)
+            return
         length, address = bodies.content_length(scope), scope[VISITOR]
         if length > bodies.MAX_EVENT_BYTES:
             raise bodies.RequestRefused(413, bodies.TOO_LARGE)
@@ -226,33 +251,21 @@ class Bodies:
         async def replay() -> Message:
             return next(read, None) or await receive()
 
-        return replay
+        await self.app(scope, replay, send)
 
-    def _upload(self, scope: Scope, receive: Receive, path: str) -> Receive:
-        """Counts the length of an upload against the quota of its sender, and limits the time of its arrival."""
-        length = bodies.content_length(scope)
-        if not length:
-            raise bodies.RequestRefused(411, "An upload needs a Content-Length: send it whole, not in chunks.")
-        kind = Headers(scope=scope).get("content-type", "")
-        if path == "/upload" and not UPLOAD_TYPE.fullmatch(kind):
-            raise bodies.RequestRefused(415, "An upload is multipart/form-data with a boundary, and without a charset.")
-        if length > MAX_PICTURE_BYTES + FORM_BYTES:
-            too_large = f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: send a smaller copy."
-            raise bodies.RequestRefused(413, too_large)
-        self._uploads.wait(scope[VISITOR], length + UPLOAD_FILE_BYTES)
-        started, arrived = asyncio.get_running_loop().time(), 0
 
-        async def receive_in_time() -> Message:
-            nonlocal arrived
-            try:
-                async with asyncio.timeout_at(bodies.latest(started, arrived, bodies.UPLOAD_SECONDS)):
-                    message = await receive()
-            except TimeoutError as error:
-                raise bodies.RequestRefused(408, bodies.TOO_SLOW) from error
-            arrived += len(message.get("body", b""))
-            return message
+class ResultStreams(_Part):
+    """Notes which results are being collected, and refuses to collect what is not there."""
 
-        return receive_in_time
+    def __init__(self, app: ASGIApp, checks: EventChecks) -> None:
+        super().__init__(app)
+        self._checks = checks
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if name := stream_name(scope, _path(scope)):
+            self._checks.check_stream(name)
+        with streams.listening(name) if name else nullcontext():
+            await self.app(scope, receive, send)
 
 
 def _path(scope: Scope) -> str:

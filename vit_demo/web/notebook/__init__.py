@@ -10,6 +10,7 @@ from functools import cache
 from html import escape
 from typing import Any
 
+from vit_demo.defaults import NUM_CLASSES
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, Method
@@ -28,9 +29,6 @@ MAX_BYTES = 320_000
 
 MAX_PARAMETERS = 10_000_000
 """Maps that need a pass each are computed only for smaller networks, so that no notebook waits long."""
-
-NUM_CLASSES = 5
-"""Number of classes whose maps are computed in advance."""
 
 IN_BROWSER = ("attention", "rollout")
 """The methods that the stage computes from the trace."""
@@ -90,7 +88,7 @@ def _replies(result: Exploration) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         fields: list[dict[str, int]] = [{}]
         if method.class_specific:
-            fields = [{"label": result.labels.index(label)} for label, _ in result.top(NUM_CLASSES)]
+            fields = [{"label": result.labels.index(label)} for label, _ in result.top()]
         elif method.offers("block"):
             fields = [{"block": block} for block in range(result.trace.num_blocks)]
         for chosen in fields:

@@ -43,6 +43,7 @@ from vit_demo.training.small import (
 )
 from vit_demo.web.catalog.menu import TRAINING_LIMITS
 from vit_demo.web.requests import parse
+from vit_demo.web.requests.payload import data_url
 from vit_demo.weights.costs import num_operations, num_tokens, training_step
 from vit_demo.weights.trained import Shares, keep, keep_before, save_digits, trained_network
 
@@ -222,9 +223,7 @@ def _mistakes(model: ViT, on_batch: OnBatch) -> list[dict[str, Any]]:
 
 def _as_png(digit: Tensor) -> str:
     low, high = digit.min(), digit.max()
-    picture = Image.fromarray((255 * (high - digit) / (high - low)).round().byte().numpy())  # ink on paper
-    picture.save(buffer := io.BytesIO(), "PNG")
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+    return data_url(Image.fromarray((255 * (high - digit) / (high - low)).round().byte().numpy()))  # ink on paper
 
 
 def archive(name: str) -> dict[str, str]:

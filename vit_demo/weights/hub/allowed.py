@@ -1,10 +1,10 @@
-"""What the ``config.json`` of a repository may say: the architectures, and the fields of each with their ranges.
+"""What the files of a repository may say: architectures, processors, and the fields of each with their ranges.
 
 A field that could change a network and is not here is refused.
 """
 
 from vit_demo.weights import limits
-from vit_demo.weights.hub.json_fields import BOOLEAN, choice, number, whole
+from vit_demo.weights.hub.json_fields import BOOLEAN, ValueKind, choice, list_of, number, one_or_object_of, whole
 
 TIMM_MODULES = ("vision_transformer", "deit", "eva", "beit", "naflexvit", "vision_transformer_relpos")
 """timm's files of plain Vision Transformers; what else it has is hierarchical or convolutional."""
@@ -97,3 +97,40 @@ TRANSFORMERS_NO_EFFECT = {
     "pos_embed_shift", "pos_embed_jitter", "text_config", "vision_config", "logit_scale_init_value", "add_fpn",
     "chunk_size_feed_forward", "is_encoder_decoder", "output_attentions", "output_hidden_states",
 }  # fmt: skip
+
+INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
+"""Indexed by Pillow's constants."""
+LEAST_CROP = 0.25
+"""The smallest crop fraction."""
+MOST_RESIZED = int(518 / LEAST_CROP)
+"""Any size of a processor, in pixels, for little memory; DINOv2 has 518."""
+MEAN, STD = list_of(number(-1e3, 1e3), 3), list_of(number(1e-3, 1e3), 3)
+TIMM_CFG = {
+    "mean": MEAN,
+    "std": STD,
+    "crop_pct": number(LEAST_CROP, 1),
+    "crop_mode": choice("center", "squash", "border"),
+    "interpolation": choice(*INTERPOLATIONS),
+}
+"""What timm's ``pretrained_cfg`` may say of photos."""
+PROCESSOR_FIELDS = {
+    "size": one_or_object_of(whole(1, MOST_RESIZED)),
+    "crop_size": one_or_object_of(whole(1, MOST_RESIZED)),
+    "resample": choice(0, 1, 2, 3),  # that transformers knows
+    "rescale_factor": number(1e-6, 1e6),
+    "image_mean": MEAN,
+    "image_std": STD,
+    "crop_pct": number(LEAST_CROP, 1),
+    "do_pad": ValueKind("false", lambda value: value is False),
+    **dict.fromkeys(
+        ("do_resize", "do_center_crop", "do_rescale", "do_normalize", "default_to_square", "do_flip_channel_order"),
+        BOOLEAN,
+    ),
+}
+"""What a processor may be told."""
+PROCESSORS = {
+    "vit": "ViT", "beit": "Beit", "deit": "DeiT", "clip": "CLIP", "siglip": "Siglip", "dinov2": "Bit",
+    "dinov3": "DINOv3ViT",
+}  # fmt: skip
+"""transformers' processor by the first word of a ``model_type``, where the repository names none."""
+OTHER_PROCESSORS = ("Blip", "ConvNext", "MobileViT")

@@ -54,6 +54,14 @@ def list_of(kind: ValueKind, count: int) -> ValueKind:
     )
 
 
+def one_or_object_of(kind: ValueKind) -> ValueKind:
+    """A value of a kind, or an object of such."""
+    return ValueKind(
+        f"{kind.wanted}, or an object of such numbers",
+        lambda value: kind.accepts(value) or (isinstance(value, dict) and all(map(kind.accepts, value.values()))),
+    )
+
+
 class Fields:
     """The fields of one object in a JSON file, in which null counts as missing if it is ``nullable``."""
 

@@ -10,7 +10,6 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -26,46 +25,23 @@ from vit_demo.images.photo_preprocess import MOST_CROP, preprocess
 from vit_demo.images.rgb import MAX_SIDE
 from vit_demo.sentences import joined, sentence
 from vit_demo.weights import limits
-from vit_demo.weights.hub.json_fields import BOOLEAN, TEXT, Fields, ValueKind, choice, list_of, number, whole
+from vit_demo.weights.hub.allowed import (
+    INTERPOLATIONS,
+    LEAST_CROP,
+    OTHER_PROCESSORS,
+    PROCESSOR_FIELDS,
+    PROCESSORS,
+    TIMM_CFG,
+)
+from vit_demo.weights.hub.json_fields import TEXT, Fields
 from vit_demo.weights.imagenet import CLIP, IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
 from vit_demo.weights.untrusted_text import quote, sanitize
 
-INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
-"""Indexed by Pillow's constants."""
 LEVELS = 2.01
 """Largest difference from what a library prepares, of 255: its filters round in another way."""
 NEAREST = "With its filter, nearest, a few pixels may differ from its library's, and many above {0} pixels."
-LEAST_CROP = 0.25
-"""The smallest crop fraction."""
-MOST_PROVED, MOST_RESIZED = 1024, int(518 / LEAST_CROP)
-"""Sides in pixels, for little memory: of the probe's input by timm, and of any size of a processor (DINOv2 has 518)."""
-MEAN, STD = list_of(number(-1e3, 1e3), 3), list_of(number(1e-3, 1e3), 3)
-TIMM_FIELDS = {
-    "mean": MEAN,
-    "std": STD,
-    "crop_pct": number(LEAST_CROP, 1),
-    "crop_mode": choice("center", "squash", "border"),
-    "interpolation": choice(*INTERPOLATIONS),
-}
-PROCESSOR_FIELDS = {
-    "resample": choice(0, 1, 2, 3),  # that transformers knows
-    "rescale_factor": number(1e-6, 1e6),
-    "image_mean": MEAN,
-    "image_std": STD,
-    "crop_pct": number(LEAST_CROP, 1),
-    "do_pad": ValueKind("false", lambda value: value is False),
-    **dict.fromkeys(
-        ("do_resize", "do_center_crop", "do_rescale", "do_normalize", "default_to_square", "do_flip_channel_order"),
-        BOOLEAN,
-    ),
-}
-"""What a processor may be told beside its sizes."""
-PROCESSORS = {
-    "vit": "ViT", "beit": "Beit", "deit": "DeiT", "clip": "CLIP", "siglip": "Siglip", "dinov2": "Bit",
-    "dinov3": "DINOv3ViT",
-}  # fmt: skip
-"""transformers' processor by the first word of a ``model_type``, where the repository names none."""
-OTHER_PROCESSORS = ("Blip", "ConvNext", "MobileViT")
+MOST_PROVED = 1024
+"""Side in pixels of the probe's input by timm, for little memory."""
 UNKNOWN = "This network does not say how its photos are prepared"
 
 
@@ -193,7 +169,7 @@ def _timm(config: dict[str, Any]) -> Preprocessing:
     if labels and re.fullmatch(r"n\d{8}", labels[0]):  # timm's names of ImageNet's classes are WordNet ids
         known = dict(zip(ImageNetInfo().label_names(), IMAGENET_LABELS, strict=True))
         labels = tuple(known.get(label, label) for label in labels)
-    stated = {key: cfg.get(key, kind) for key, kind in TIMM_FIELDS.items() if key in cfg}
+    stated = {key: cfg.get(key, kind) for key, kind in TIMM_CFG.items() if key in cfg}
     data = resolve_data_config({"img_size": min(side, MOST_PROVED)}, stated)  # its fields are shares of any side
     found = Preprocessing(
         image_size=side,
@@ -205,7 +181,7 @@ def _timm(config: dict[str, Any]) -> Preprocessing:
         interpolation=data["interpolation"],
         note="" if {"mean", "std"} <= stated.keys() else "Its config has no mean and standard deviation: ImageNet's.",
     )
-    return _proved(create_transform(**data), lambda _: iter((found,)))
+    return _proved(create_transform(**data)(_probe()), [found])
 
 
 def _transformers(config: dict[str, Any], processor: dict[str, Any] | None) -> Preprocessing:
@@ -241,54 +217,50 @@ def _processed(kind: str, values: dict[str, Any], size: int) -> Preprocessing:
     if name not in (*PROCESSORS.values(), *OTHER_PROCESSORS):
         raise PresetError(f"this model is not supported, because {quote(named)} prepares its photos.")
     made: Any = getattr(transformers, f"{name}ImageProcessor")
-    side = whole(1, MOST_RESIZED)
-    sides = ValueKind(
-        f"{side.wanted}, or an object of such numbers",
-        lambda value: side.accepts(value) or (isinstance(value, dict) and all(map(side.accepts, value.values()))),
-    )
     kinds = {key: kind for key, kind in PROCESSOR_FIELDS.items() if key in made.valid_kwargs.__annotations__}
-    kinds |= {"size": sides, "crop_size": sides}
     # A null is handed on: it is not the default of the class.
     processor = made(**{key: fields.get(key, kind, None) for key, kind in kinds.items() if key in values})
     if not processor.do_resize:
         raise PresetError("this model is not supported, because its photos are not resized.")
+    expected = processor(_probe(), return_tensors="pt")["pixel_values"][0]
+    side = _square(expected.shape[1:], "its photos become")
+    scale = 255 * processor.rescale_factor if processor.do_rescale else 255.0
+    scale = 1.0 if abs(scale - 1) < 1e-9 else scale  # of pixels in [0, 1]
+    mean, std = (processor.image_mean, processor.image_std) if processor.do_normalize else ((0.0,) * 3, (1.0,) * 3)
+    resized = processor.size.shortest_edge or processor.size.height or side
+    share = side / resized
+    share = share if int(side / share) == resized else math.nextafter(share, 0)
+    if not LEAST_CROP <= share <= MOST_CROP:
+        raise PresetError(f"this model is not supported, because its crop keeps {side} of {resized} px.")
+    usual = Preprocessing(
+        image_size=side,
+        mean=tuple(value / scale for value in mean),
+        std=tuple(value / scale for value in std),
+        crop_fraction=share,
+        crop_mode="floor" if processor.size.shortest_edge else "squash",
+        interpolation="bilinear" if processor.resample is None else INTERPOLATIONS[processor.resample],
+    )
+    candidates = [usual]
+    if kept := getattr(processor, "crop_pct", None):  # which matters to small sizes alone
+        candidates += [replace(usual, crop_mode="floor", crop_fraction=kept)]
+        candidates += [replace(usual, crop_mode="squash", crop_fraction=1.0)]
+    return _proved(expected, candidates)
 
-    def candidates(side: int) -> Iterator[Preprocessing]:
-        scale = 255 * processor.rescale_factor if processor.do_rescale else 255.0
-        scale = 1.0 if abs(scale - 1) < 1e-9 else scale  # of pixels in [0, 1]
-        mean, std = (processor.image_mean, processor.image_std) if processor.do_normalize else ((0.0,) * 3, (1.0,) * 3)
-        usual = Preprocessing(
-            mean=tuple(value / scale for value in mean),
-            std=tuple(value / scale for value in std),
-            interpolation="bilinear" if processor.resample is None else INTERPOLATIONS[processor.resample],
-        )
-        resized = processor.size.shortest_edge or processor.size.height or side
-        mode: CropMode = "floor" if processor.size.shortest_edge else "squash"
-        share = side / resized
-        share = share if int(side / share) == resized else math.nextafter(share, 0)
-        if not LEAST_CROP <= share <= MOST_CROP:
-            raise PresetError(f"this model is not supported, because its crop keeps {side} of {resized} px.")
-        yield replace(usual, image_size=side, crop_mode=mode, crop_fraction=share)
-        if kept := getattr(processor, "crop_pct", None):  # which matters to small sizes alone
-            yield replace(usual, image_size=side, crop_mode="floor", crop_fraction=kept)
-            yield replace(usual, image_size=side, crop_mode="squash")
 
-    return _proved(lambda picture: processor(picture, return_tensors="pt")["pixel_values"][0], candidates)
+@lru_cache(maxsize=1)
+def _probe() -> Image.Image:
+    return Image.fromarray(np.random.default_rng(0).integers(0, 256, (301, 226, 3), np.uint8))
 
 
-def _proved(
-    theirs: Callable[[Image.Image], Tensor], candidates: Callable[[int], Iterator[Preprocessing]]
-) -> Preprocessing:
-    """The first candidate, by the side of the input, that gives what a library's own gives of a probe picture.
+def _proved(expected: Tensor, candidates: list[Preprocessing]) -> Preprocessing:
+    """The first candidate that gives what a library's own gives of the probe picture.
 
     ``PresetError`` says what differs if none does.
     """
-    probe = Image.fromarray(np.random.default_rng(0).integers(0, 256, (301, 226, 3), np.uint8))
-    expected = theirs(probe)
-    width, off = _square(expected.shape[1:], "its photos become"), math.inf
-    for known in candidates(width):
+    off = math.inf
+    for known in candidates:
         options = {name: getattr(known, name) for name in PREPARED}
-        found = preprocess(probe, image_size=width, patch_size=1, **options)[0][0]
+        found = preprocess(_probe(), image_size=expected.shape[2], patch_size=1, **options)[0][0]
         of_255 = 255 * expected.new_tensor(known.std)[:, None, None]
         as_it_is, swapped = (float(((one - expected).abs() * of_255).max()) for one in (found, found.flip(0)))
         if as_it_is <= LEVELS:

@@ -209,13 +209,18 @@ function jobText({ model, done, total, error }) {
   return translate("Downloading {title}: {loaded} of {all} MB, {percentage} %", { title, loaded, all, percentage });
 }
 
-// The choice of a patch size, which shows at once what each size trades: squares and accuracy.
+// The choice of a patch size, which shows at once what each size trades: squares and accuracy; on a wide screen, tokens and operations.
 
 const MOST_WITHOUT_SCROLLING = 5;
 
 /** Each row of the choice: its name, and its value for a size (an entry of Python's `describe_patch_size`). */
-const ROWS = [[english("squares"), ({ side }) => formatInteger(side ** 2)]];
+const SQUARES = [english("squares"), ({ side }) => formatInteger(side ** 2)];
 const RIGHT = english("% right");
+const COSTS = [
+  [english("tokens"), ({ tokens }) => formatInteger(tokens)],
+  // The columns are too narrow for a unit.
+  [english("M operations"), ({ operations: n }) => formatDecimals(n / 1e6, n < 1e7 ? 1 : 0, true)],
+];
 
 /** `set(model, value, isMeasured)` shows the sizes of a model in `host`, `isMeasured` whether their accuracies hold. */
 function createPatchSizes(host, onChange) {
@@ -224,7 +229,8 @@ function createPatchSizes(host, onChange) {
 
   function set({ sizes }, value, isMeasured) {
     const accuracyOf = ({ accuracy }) => (isMeasured && accuracy !== null ? formatDecimals(accuracy, 1) : "–");
-    const rows = sizes.some(({ accuracy }) => accuracy !== null) ? [...ROWS, [RIGHT, accuracyOf]] : ROWS;
+    const right = sizes.some(({ accuracy }) => accuracy !== null) ? [[RIGHT, accuracyOf]] : [];
+    const rows = [SQUARES, ...right, ...COSTS];
     host.classList.toggle("scrolls", sizes.length > MOST_WITHOUT_SCROLLING);
     names.replaceChildren(
       ...[english("pixels"), ...rows.map(([name]) => translate(name))].map((textContent) =>

@@ -15,7 +15,7 @@ import {
 } from "../shared/dom.js";
 import { createTermList } from "../shared/glossary/glossary.js";
 import { currentLanguage, english, formatCount, formatInteger, translate } from "../shared/language.js";
-import { menuModels, pageState } from "../shared/pageState.js";
+import { menuModels, pageState, readSetting, storeSetting } from "../shared/pageState.js";
 import { createReplyCache } from "../shared/requests.js";
 import { againstOf, percent, targetOf } from "./format.js";
 import { placeAmong } from "./methods.js";
@@ -23,6 +23,8 @@ import { SCALES } from "./scales.js";
 import { FIRST_SECTION } from "./sections.js";
 
 const NO_CLASSES = english("This model has no classifier head, so no map can be about a class.");
+const ROOM = "(min-width: 1800px) and (min-height: 1000px)"; // where it is beside the answer: as in drawer.css
+const DOCKED = "vit_demo.settings"; // whether it is open there, in the browser's storage
 const SMOOTHING = [
   [false, english("plain")],
   [true, english("blended")],
@@ -122,10 +124,16 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   }
 
   const settings = find(".settings");
+  const room = matchMedia(ROOM);
 
-  function open(isOpen) {
+  function show(isOpen) {
     drawer.hidden = !isOpen;
     settings.setAttribute("aria-expanded", String(isOpen));
+  }
+
+  function open(isOpen) {
+    show(isOpen);
+    if (room.matches) storeSetting(DOCKED, String(isOpen));
     if (isOpen) find(".drawer .close").focus({ preventScroll: true });
   }
 
@@ -134,12 +142,16 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
     settings.focus({ preventScroll: true });
   }
 
-  for (const each of [settings, find(".rank")]) each.addEventListener("click", () => open(drawer.hidden));
+  const dock = () => show(room.matches && readSetting(DOCKED) !== "false");
+  room.addEventListener("change", dock);
+  dock();
+  settings.addEventListener("click", () => open(drawer.hidden));
+  find(".rank").addEventListener("click", () => open(true));
   find(".drawer .close").addEventListener("click", leave);
   drawer.addEventListener("keydown", (event) => event.key === "Escape" && leave());
   documentEvents(drawer)("pointerdown", ({ target }) => {
     const isInside = drawer.contains(target) || target.closest(".settings, .rank, .tooltip, .seen, .blocks");
-    if (!drawer.hidden && !isInside) open(false);
+    if (!drawer.hidden && !isInside && !room.matches) open(false);
   });
   return { update, open, retry: docs.retry };
 }
@@ -153,7 +165,7 @@ function createList(list, methods, { onChange, retry, modes }) {
     input.addEventListener("change", choose);
     const rank = make("small");
     const face = make("span", {}, make("b", { textContent: words }), rank, make("small", { textContent: use }));
-    return { value, input, rank, face: make("label", { className: "method" }, input, face) };
+    return { value, input, rank, use, face: make("label", { className: "method", title: use }, input, face) };
   };
   const rows = Object.entries(methods).map(([value, method]) => ({
     method,
@@ -211,10 +223,10 @@ function createList(list, methods, { onChange, retry, modes }) {
     const hasClasses = Boolean(result?.predictions.length);
     if (isNew(list, [result?.source.preset ?? "", currentLanguage()])) sort(result?.source.preset ?? "");
     const isTokens = choices.section === "features";
-    for (const { value, method, input, face } of rows) {
+    for (const { value, method, input, face, use } of rows) {
       input.checked = !isTokens && !choices.plain && value === choices.method;
       input.disabled = !result || (method.classSpecific && !hasClasses);
-      face.title = result && input.disabled ? NO_CLASSES : "";
+      face.title = result && input.disabled ? NO_CLASSES : use;
     }
     for (const { value, input } of ofTokens) {
       input.checked = isTokens && value === choices.features.mode;

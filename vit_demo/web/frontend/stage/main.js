@@ -72,6 +72,8 @@ export async function mount({ element, props, server, watch, ...given }) {
   find(".trust").addEventListener("click", () =>
     host.querySelector(".faithfulness").scrollIntoView({ block: "start" }),
   );
+  find(".take").hidden = !host.querySelector(".chapter.download");
+  find(".take").addEventListener("click", ({ target }) => parts.views.find((each) => each.take)?.take(target));
   new ResizeObserver(() => redraw(stage)).observe(stage.picture);
   const themes = new MutationObserver(() => (element.isConnected ? redraw(stage) : themes.disconnect()));
   themes.observe(document.body, { attributeFilter: ["class"] }); // of which Gradio's dark theme is one

@@ -112,6 +112,7 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
       cell.title = cell.ariaLabel = r
         ? translate("Block {block}, head {head}: at most {peak}", values)
         : translate("Block {block}: at most {peak}", values);
+      if (r) cell.dataset.peak = values.peak;
     });
   }
 
@@ -151,6 +152,7 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
   more.addEventListener("click", () => {
     expanded = !expanded;
     redraw();
+    if (expanded) requestAnimationFrame(() => requestAnimationFrame(() => card.scrollIntoView({ block: "nearest" })));
   });
   tour.hidden = !stepCode;
   tour.addEventListener("click", () => change({ section: "steps" }));

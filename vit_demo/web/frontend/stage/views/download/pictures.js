@@ -1,6 +1,7 @@
 // @ts-check
 // A map over its picture with a caption, as PNG, as SVG, and as a page that needs no server.
 
+import { constants } from "../../../shared/constants.js";
 import { make } from "../../../shared/dom.js";
 import { currentLanguage, translate } from "../../../shared/language.js";
 import { formatNumber, percent } from "../../format.js";
@@ -11,7 +12,6 @@ import { captionOf } from "./description.js";
 const SIDE = 896; // pixels of the longer side of a saved picture
 const LINE = 30; // pixels of a line of its caption
 const MARGIN = 20;
-const CLASSES = 5; // in the table of a report
 const BAR = 12; // pixels of the height of the colour bar
 export const FONT = "system-ui, -apple-system, sans-serif";
 
@@ -103,17 +103,14 @@ ${texts.join("\n")}
 `;
 }
 
-/** A page with the picture, the map, the predictions and the code; it loads nothing. */
+/** A page with the picture under its map, the predictions and the code; it loads nothing. */
 export function reportOf(saved, python) {
   const { result } = saved;
-  const [title, ...rest] = captionOf(saved).map(escapeXml);
-  const rows = result.predictions.slice(0, CLASSES).map(({ label, probability, scores }) => {
+  const [title] = captionOf(saved).map(escapeXml);
+  const rows = result.predictions.slice(0, constants.numClasses).map(({ label, probability, scores }) => {
     const score = scores === "none" ? formatNumber(probability) : percent(100 * probability, 2);
     return `<tr><th>${escapeXml(label)}</th><td>${score}</td></tr>`;
   });
-  const { colours, low, high } = barOf(saved);
-  const bar = `<p class="scale">${escapeXml(low)} <i style="background: linear-gradient(to right, ${colours.join(", ")})"></i> ${escapeXml(high)}</p>`;
-  const picture = (url, name) => `<figure><img src="${url}" alt="${name}"><figcaption>${name}</figcaption></figure>`;
   return `<!DOCTYPE html>
 <html lang="${currentLanguage()}">
 <head>
@@ -123,21 +120,18 @@ export function reportOf(saved, python) {
 <title>vit_demo: ${title}</title>
 <style>
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 ${FONT}; color: #17181c; }
-.pictures { display: flex; flex-wrap: wrap; gap: 1.5rem; }
-figure { margin: 0; } img { width: 20rem; max-width: 100%; border-radius: 12px;${result.pixelated ? " image-rendering: pixelated;" : ""} }
-.scale { display: flex; align-items: center; gap: 0.5rem; max-width: 41.5rem; } .scale i { flex: 1; height: 12px; }
-figcaption, p { color: #55585f; } th { padding-right: 2rem; text-align: left; font-weight: 400; } td { text-align: right; }
+.pictures { display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: start; }
+.pictures > * { flex: 1 1 20rem; max-width: 32rem;${result.pixelated ? " image-rendering: pixelated;" : ""} }
+th { padding-right: 2rem; text-align: left; font-weight: 400; } td { text-align: right; }
 pre { padding: 1rem; overflow-x: auto; border-radius: 12px; background: #f1f1f3; }
 </style>
 </head>
 <body>
 <h1>${title}</h1>
-${rest.map((line) => `<p>${line}</p>`).join("\n")}
 <div class="pictures">
-${picture(result.pictureUrl, escapeXml(translate("Picture")))}
-${picture(pictureOf(saved).toDataURL(), escapeXml(translate("Map")))}
+<img src="${result.pictureUrl}" alt="${escapeXml(translate("Picture"))}">
+${svgOf(saved)}
 </div>
-${bar}
 <h2>${escapeXml(translate("Prediction"))}</h2>
 <table>${rows.join("")}</table>
 <h2>Python</h2>

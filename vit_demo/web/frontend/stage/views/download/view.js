@@ -1,7 +1,7 @@
 // @ts-check
 // Download: the picture under its heatmap, its numbers, what the model saw, and code that computes the map again.
 
-import { copyText, make, setText } from "../../../shared/dom.js";
+import { copyText, documentEvents, make, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { decodeFloat32 } from "../../result.js";
 import { commandOf, fieldsOf, measuredOf, nameOf, nameOfInput, pythonOf, valuesOf } from "./description.js";
@@ -57,6 +57,7 @@ export function create(card, { request, methods, curves }) {
     }),
   );
   const buttons = [...card.querySelectorAll("button")];
+  const isNear = () => card.classList.contains("near");
   let shown = /** @type {any} */ (null); // the map on the stage, with all that describes it
 
   /** What each button does with the map that was on the stage when it was pressed, whatever is there when it is done. */
@@ -116,7 +117,7 @@ export function create(card, { request, methods, curves }) {
 
   for (const button of buttons) {
     button.addEventListener("click", () => {
-      menu.open = false;
+      if (!isNear()) menu.open = false;
       if (shown) actions[button.dataset.download](shown);
     });
   }
@@ -139,7 +140,20 @@ export function create(card, { request, methods, curves }) {
     for (const button of buttons) button.disabled = true;
   }
 
-  return { draw, show };
+  /** Shows all that can be saved over the page, until a press elsewhere or Escape, which leads back to the `link`. */
+  function take(link) {
+    menu.open = true;
+    card.classList.add("near");
+    buttons[0].focus();
+    menu.ontoggle = () => card.classList.toggle("near", menu.open && isNear());
+    card.onkeydown = ({ key }) => key === "Escape" && isNear() && link.focus({ preventScroll: true });
+  }
+
+  documentEvents(card)("pointerdown", ({ target }) => {
+    if (isNear() && !card.contains(target)) menu.open = false;
+  });
+
+  return { draw, show, take };
 }
 
 /**

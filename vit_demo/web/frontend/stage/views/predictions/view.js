@@ -2,13 +2,13 @@
 // The answer: always five bars, so that nothing below them moves; a click on one shows what speaks for its class. All other
 // classes of the model are in a list that can be searched.
 
+import { constants } from "../../../shared/constants.js";
 import { make, makeButton, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { barOf, probabilityOf, targetOf } from "../../format.js";
 
 const MOST_LISTED = 200; // of a list that is searched; more would only be scrolled past
 
-const ROWS = 5;
 const NO_CLASSES = english("This model has no classifier head: it predicts no class, and no heatmap can be about one.");
 
 export const order = 10;
@@ -32,7 +32,7 @@ export const html = `
 export function create(card, { pickClass }) {
   const find = (selector) => card.querySelector(selector);
   let predictions = [];
-  const rows = Array.from({ length: ROWS }, (_, i) => {
+  const rows = Array.from({ length: constants.numClasses }, (_, i) => {
     const label = make("span", { className: "label", translate: false });
     const number = make("span", { className: "number" });
     const [bar, before] = [make("i"), make("b", { hidden: true })];
@@ -96,7 +96,7 @@ export function create(card, { pickClass }) {
     card.classList.toggle("changed", isOther);
     const note = result ? noteOf(result, whole, isWhole) : "";
     setText(find(".note"), note);
-    panel.hidden = predictions.length <= ROWS;
+    panel.hidden = predictions.length <= constants.numClasses;
     search.setAttribute("aria-label", translate("Search the classes"));
     search.placeholder = translate("Search the classes");
     fillList();
@@ -108,7 +108,7 @@ export function create(card, { pickClass }) {
 
   /** Marks the class that the heatmap is about, or none. */
   function mark(index) {
-    const isOther = index !== null && predictions.slice(0, ROWS).every((one) => one.index !== index);
+    const isOther = index !== null && predictions.slice(0, constants.numClasses).every((one) => one.index !== index);
     const target = isOther && predictions.find((one) => one.index === index);
     const summary = target
       ? translate("Shown: *{label}*, {probability}", { label: target.label, probability: probabilityOf(target) })
