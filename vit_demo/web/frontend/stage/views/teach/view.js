@@ -43,11 +43,11 @@ const FIRST = {
 
 export function create(card, { change, request, upload }) {
   const find = (selector) => card.querySelector(selector);
-  const sets = /** @type {Record<string, any[]>} */ ({ digits: [], photos: [] }); // drawings and photos have different networks
+  // Drawings and photos have different networks: `name` is that of the newest, `last` what the server said of it.
+  const start = () => ({ classes: /** @type {any[]} */ ([]), name: "", last: /** @type {any} */ (null) });
+  const kept = { digits: start(), photos: start() };
   const task = () => pageState.get()?.task ?? "digits";
-  const classes = () => sets[task()];
-  let taught = ""; // the network that the page uses since
-  let last = /** @type {any} */ (null); // {right, count} of it
+  const classes = () => kept[task()].classes;
   let news = "";
   let shown = /** @type {any} */ (null); // the result on the stage
   let turn = Promise.resolve(); // one request after the other
@@ -83,8 +83,8 @@ export function create(card, { change, request, upload }) {
   /** Teaches with one class changed by what `partOf()` returns; if the server refuses that, everything stays as it was. */
   function attempt(one, partOf) {
     turn = turn.then(async () => {
-      const state = pageState.get();
-      const { preset, patchSize, fit } = state[state.task];
+      const own = kept[task()];
+      const { preset, patchSize, fit } = pageState.get()[task()];
       const part = partOf();
       const wanted = classes().map((each) => (each === one ? { ...each, ...part } : each));
       const filled = wanted.filter(({ examples }) => examples.length);
@@ -98,8 +98,8 @@ export function create(card, { change, request, upload }) {
       news = reply?.error ?? "";
       if (reply?.result) {
         Object.assign(one ?? {}, part);
-        last = reply.result.right === undefined ? null : reply.result;
-        if (last?.model) use(last.model, patchSize);
+        own.last = filled.length ? reply.result : null;
+        if (own.last?.model) use(own, patchSize);
       }
       draw();
     });
@@ -107,12 +107,12 @@ export function create(card, { change, request, upload }) {
   }
 
   /** The page uses the newest network, which takes the place of the one before in the menu. */
-  function use(entry, patchSize) {
-    const [models, before] = [menuModels.latest(), taught];
-    taught = entry.name;
-    models.set(taught, { ...entry, on_machine: true });
-    pageState.changeTab(entry.task, { preset: taught, patchSize }, REPLACE);
-    if (before !== taught) models.delete(before);
+  function use(own, patchSize) {
+    const [models, before, entry] = [menuModels.latest(), own.name, own.last.model];
+    own.name = entry.name;
+    models.set(entry.name, entry);
+    pageState.changeTab(entry.task, { preset: entry.name, patchSize }, REPLACE);
+    if (before !== entry.name) models.delete(before);
     menuModels.publish(models);
   }
 
@@ -167,6 +167,7 @@ export function create(card, { change, request, upload }) {
 
   function draw() {
     while (classes().length < 2) classes().push(createClass());
+    const { name: taught, last } = kept[task()];
     const isOurs = shown && shown.source.preset === taught;
     for (const one of classes()) {
       const found = isOurs && shown.predictions.find(({ label }) => label === one.name);
@@ -187,10 +188,10 @@ export function create(card, { change, request, upload }) {
     }
     find(".another").hidden = boxes.length >= MOST_CLASSES;
     find(".look-into").hidden = !last?.model;
-    setText(find(".sure"), news || noteOf());
+    setText(find(".sure"), news || noteOf(last));
   }
 
-  function noteOf() {
+  function noteOf(last) {
     if (!last) return FIRST[task()];
     if (!last.model) return english("Now add a picture to another class.");
     if (last.right === null)
