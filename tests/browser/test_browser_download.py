@@ -111,8 +111,9 @@ def test_the_pictures_have_a_caption(relevance: Page) -> None:
     bar = np.asarray(png.convert("RGB"))[896 + 20 + 6, 200:-200].astype(int)
     assert bar[0].sum() > bar[-1].sum() + 100, "the colour bar is dark where the map is strong"
     report = saved(relevance, "HTML report").decode()
-    assert "linear-gradient" in report and peak in report
-    assert "<script" not in report and "digits-tiny" in report and report.count("data:image/png") == 2
+    assert "<linearGradient" in report and peak in report
+    assert "<script" not in report and "digits-tiny" in report
+    assert report.count("data:image/png") == 3, "the picture, alone and under its map"
 
 
 def test_a_picture_that_changes_meanwhile_changes_no_file(relevance: Page) -> None:

@@ -21,7 +21,7 @@ from vit_demo.methods.targets import pooling_weights
 from vit_demo.trace import Trace, TracedViT, adapt
 from vit_demo.trace.probe import find_patch_size
 
-from .networks import own, plain, timm_vit
+from .networks import NETWORKS, own, plain, timm_vit
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -185,6 +185,14 @@ def test_tokens_of_every_depth(network, images):
     found = patch_tokens(network, images[:1])
     assert found.tokens.shape == (4, 16, 24) and found.classes.shape[2] == network.config.num_classes
     torch.testing.assert_close(found.norms[1], trace.tokens[1][0, -16:].norm(dim=1), atol=1e-5, rtol=1e-4)
+
+
+def test_a_head_that_reads_two_vectors_gets_the_class_token_s_own_for_the_first():
+    network, x = adapt(NETWORKS["timm distilled"](), 32), torch.randn(18, 24)
+    found, normed = network.read_patches(x), network.module.norm(x)
+    for patch, token in enumerate(normed[2:]):
+        expected = (network.module.head(normed[0]) + network.module.head_dist(token)) / 2
+        torch.testing.assert_close(found[patch], expected, atol=1e-5, rtol=1e-4)
 
 
 def test_a_network_may_have_one_block():

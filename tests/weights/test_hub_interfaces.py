@@ -164,7 +164,7 @@ def test_patch_sizes_that_were_never_trained_are_said():
 
 
 def test_old_models_are_evicted_from_memory(cats, headless, photo, monkeypatch):
-    monkeypatch.setattr("vit_demo.service.engine.MODEL_BYTES", 3_500_000)  # the first alone holds 2.4 MB
+    monkeypatch.setattr("vit_demo.inference.networks.MODEL_BYTES", 3_500_000)  # the first alone holds 2.4 MB
     engine = Engine("cpu")
     engine.explore(photo, cats)
     assert [key[0] for key in engine._models.list_keys()] == [cats]

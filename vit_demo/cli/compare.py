@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> None:
                 label, against = parser.classes(options, method)
                 maps[-1].append(result.heatmap(method.name, label, progress, against=against))
     path = options.out / f"{picture.stem}-compare.png"
-    output.write_file(path, _sheet(results, methods, maps))
+    output.write_picture(path, _sheet(results, methods, maps))
     if options.json:
         entries = []
         for result, values in zip(results, maps, strict=True):

@@ -50,7 +50,7 @@ def _on_data(options: argparse.Namespace) -> str:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "recipes":
             raise
-        raise InputError("What reads test data is not installed: run python -m vit_demo in a clone of it.") from error
+        raise InputError("What reads test data is not installed: run this in a clone of the repository.") from error
     return report_preset(
         options.preset, options.data, patch_size=options.patch_size, device=options.device, as_json=options.json
     )

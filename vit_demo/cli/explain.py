@@ -131,7 +131,7 @@ def write_pictures(
     paths = []
     for name, picture in named.items():
         paths.append(folder / f"{explained.picture.stem}-{name}.png")
-        output.write_file(paths[-1], picture)
+        output.write_picture(paths[-1], picture)
     return paths
 
 

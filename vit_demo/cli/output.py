@@ -54,15 +54,12 @@ def make_folder(path: Path) -> None:
         raise InputError(f"The folder {path} cannot be made ({error.strerror}): choose another one.") from error
 
 
-def write_file(path: Path, content: bytes | Image.Image) -> None:
-    """Writes bytes, or a picture as PNG, and makes the folder of the file; ``InputError`` if that is not possible."""
-    if not isinstance(content, bytes):
-        buffer = io.BytesIO()
-        content.save(buffer, "PNG")
-        content = buffer.getvalue()
+def write_picture(path: Path, picture: Image.Image) -> None:
+    """Writes a picture as PNG, and makes the folder of the file; ``InputError`` if that is not possible."""
+    picture.save(buffer := io.BytesIO(), "PNG")
     make_folder(path.parent)
     try:
-        path.write_bytes(content)
+        path.write_bytes(buffer.getvalue())
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
 

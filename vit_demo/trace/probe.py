@@ -31,6 +31,7 @@ class Probe(AttentionMode):
         started: The name of each module that got tokens, in their order, and these tokens.
         tokens: What each module got and returned, if these are tokens: of three axes, or lists of such.
         calls: How many times each module ran.
+        last: The name of the last module with a matrix of weights that ran.
         sources: From which linear maps each tensor came.
         adds_to_scores: Whether something is added to the scores, such as relative positions.
         pools: How many times one query attended to all tokens (attention pooling).
@@ -46,7 +47,7 @@ class Probe(AttentionMode):
         self.attended = list[tuple[int, tuple[str, ...], Tensor]]()
         self.started = list[tuple[str, Any]]()
         self.adds_to_scores, self.pools, self.others = False, 0, list[tuple[int, int]]()
-        self.sources = Sources()
+        self.last, self.sources = "", Sources()
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -80,7 +81,7 @@ class Probe(AttentionMode):
 
         What follows it may scale them (a temperature, batch normalization).
         """
-        path = self.sources.module_of(logits)
+        path = self.sources.module_of(logits) or self.last
         *around, name = path.split(".")
         parts = [self.modules[".".join(around[:i])] for i in range(len(around) + 1)]
         last, count = self.modules[path], logits.shape[-1]
@@ -117,8 +118,11 @@ class Probe(AttentionMode):
             if is_tokens(x := input_of(args, kwargs)):
                 self.started.append((name, x))
 
-        def leave(name: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        def leave(name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
             self._stack.pop()
+            weights, parts = module.parameters(recurse=False), next(module.children(), None)
+            if hasattr(module, "out_features") or (parts is None and any(weight.dim() > 1 for weight in weights)):
+                self.last = name
             x = input_of(args, kwargs)
             if is_tokens(x) and is_tokens(output) and _first(x).shape == _first(output).shape:
                 self.tokens.pop(name, None)

@@ -25,7 +25,10 @@ INDEX = "index.html"
 PAGES = "results"
 """The folder of the results' pages, below that of the index."""
 
-INTRO = "What Vision Transformers with patches of different sizes see: over each picture is {}. Choose one to look inside: every patch, block and head."  # noqa: E501
+INTRO = (
+    "What Vision Transformers with patches of different sizes see: over each picture is {}. Choose one to look inside: "
+    "every patch, block and head."
+)
 EVIDENCE, ROLLOUT = "the evidence for the predicted class (Libra FullGrad+)", "attention through all blocks (rollout)"
 
 

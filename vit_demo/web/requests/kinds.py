@@ -93,7 +93,7 @@ class SetRequest:
 
 
 @dataclass(frozen=True)
-class TestRequest(CurveRequest, MapRequest):
+class FaithfulnessRequest(CurveRequest, MapRequest):
     """Which map of a result is tested, and how."""
 
     @property
@@ -186,7 +186,7 @@ def curves(result: Exploration, values: NDArray[np.float32] | int, request: Curv
     }
 
 
-def faithfulness_result(requested: RequestedResult, request: TestRequest) -> Json:
+def faithfulness_result(requested: RequestedResult, request: FaithfulnessRequest) -> Json:
     """Deletion and insertion curves of a map."""
     return curves(requested.explore(), requested.map_values(request.map), request)
 
@@ -294,7 +294,7 @@ KINDS: dict[str, RequestKind | OtherKind] = {
     "steps": RequestKind(_of_result(tour.network_steps)),
     "steps_patch": RequestKind(_of_result(tour.patch_steps), tour.StepRequest),
     "steps_block": RequestKind(_of_result(tour.block_steps), tour.StepRequest),
-    "faithfulness": RequestKind(faithfulness_result, TestRequest, many_passes=True),
+    "faithfulness": RequestKind(faithfulness_result, FaithfulnessRequest, many_passes=True),
     "random_order": RequestKind(_of_result(random_order_result), CurveRequest, many_passes=True),
     "randomization": RequestKind(_of_result(randomization_result), MapRequest, many_passes=True),
     "smallest_set": RequestKind(_of_result(smallest_set), SetRequest, many_passes=True),

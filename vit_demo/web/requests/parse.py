@@ -67,8 +67,7 @@ def checked(kind: Any, sent: Any, context: Any = None) -> Any:
     try:
         return _adapter(kind).validate_python(sent, context=context)
     except ValidationError as error:
-        reason = error.errors(include_url=False, include_input=False)[0].get("ctx", {}).get("error")
-        raise reason or InputError("One of the values is no valid text or number: check them.") from None
+        raise error.errors(include_url=False, include_input=False)[0]["ctx"]["error"] from None
 
 
 @cache
@@ -236,7 +235,10 @@ def patch_size(preset: Preset, value: Any) -> int:
     return preset.check_patch_size(integer(value, "patch size", 0, 10_000))
 
 
+PresetName = Annotated[str, BeforeValidator(preset_name)]
 MethodName = Annotated[str, BeforeValidator(method_name)]
+FitName = Annotated[Fit, BeforeValidator(fit)]
+Words = Annotated[tuple[str, ...], BeforeValidator(words)]
 Label = Annotated[int | None, whole_number("label")]
 Against = Annotated[int | None, whole_number("against")]
 Query = Annotated[int | None, whole_number("query")]
@@ -258,11 +260,11 @@ class ResultRequest:
     """
 
     source: SkipValidation[Source]
-    preset: Annotated[str, BeforeValidator(preset_name)]
+    preset: PresetName
     patch_size: Annotated[int, whole_number("patch size", 1, 10_000)]
-    fit: Annotated[Fit, BeforeValidator(fit)]
+    fit: FitName
     dropped: Patches = ()
-    words: Annotated[tuple[str, ...], BeforeValidator(words)] = ()
+    words: Words = ()
 
     @classmethod
     def parse(cls, sent: Any) -> ResultRequest:

@@ -44,6 +44,7 @@ from vit_demo.training.small import (
 from vit_demo.web.catalog.menu import TRAINING_LIMITS
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import data_url
+from vit_demo.web.requests.waiting import POLL_SECONDS
 from vit_demo.weights.costs import num_operations, num_tokens, training_step
 from vit_demo.weights.trained import Shares, keep, keep_before, save_digits, trained_network
 
@@ -57,7 +58,6 @@ SHOWN_LOSSES = 200
 SHOWN_MISTAKES = 12
 LOOK_SECONDS = 0.5
 """Time between two looks at the visitor's digit."""
-POLL_SECONDS = 0.4
 TOO_LARGE = "This network is too large to be trained here: choose a larger patch, fewer blocks or a smaller width."
 NO_RUN = "This run is gone: train again with the same seed and number of steps."
 
