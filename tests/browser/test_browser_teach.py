@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import vit_demo
+from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights.trained import trained_preset
 
 from .choosing import STAGE, open_page, open_section
@@ -86,7 +88,11 @@ def test_two_symbols_are_taught_looked_into_and_sent_by_a_link(page: Page, addre
     preset = trained_preset(page.evaluate(f"{STAGE}.current().source.preset"))
     assert preset.labels == ("star", "box") and sum(shown.values()) == pytest.approx(1)
     page.locator("[data-show=class]").click()
-    page.wait_for_function(f"{STAGE}.choices.method === 'libra_fullgrad' && {STAGE}.map({{}})")
+    page.wait_for_function(f"{STAGE}.choices.method === 'libra_fullgrad' && {STAGE}.scene()?.map")
+    request = ResultRequest.parse(page.evaluate(f"{STAGE}.current().source"))
+    ex = get_engine().explore_source(request.source, preset, 4, request.fit)
+    found = np.array(page.evaluate(f"Array.from({STAGE}.scene().map)"))
+    np.testing.assert_allclose(found, ex.heatmap("libra_fullgrad", "star").ravel(), atol=1e-3)
 
     other = open_page(page.context.new_page(), page.url)
     other.wait_for_function(f"{STAGE}.current()?.source.preset.startsWith('taught-')")
