@@ -13,7 +13,6 @@ import itertools
 import json
 import os
 import secrets
-import statistics
 import struct
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import gradio
@@ -251,7 +251,7 @@ async def compare(
             sent, refused = json.loads((await asyncio.to_thread(process.communicate))[0])
         await asyncio.sleep(REST_SECONDS)
         later = await waits(draw, slow, seconds / 2)  # alone again: the speed of a shared machine changes
-        medians = [(statistics.median(alone[at] + later[at]), statistics.median(flooded[at])) for at in (0, 1)]
+        medians = [(median([*alone[at], *later[at]]), median(flooded[at] or [float("inf")])) for at in (0, 1)]
         waited = " | ".join(f"{1000 * one:.0f} | {1000 * two:.0f} | {two / one:.1f}" for one, two in medians)
         print(f"| {way} | {sent / seconds:.0f} | {refused} | {waited} | {len(flooded[2])} |", flush=True)
         errors += [*flooded[2], *later[2]]

@@ -30,24 +30,31 @@ gc.disable()  # while the tests are imported, which leaves little garbage
 
 
 SLOW_FILES = """
-    test_code_quality test_serve browser/test_browser_train browser/test_browser_story test_wheel
-    test_documentation web/test_serving web/guard/test_security web/api/test_api
-    browser/test_browser_explanations browser/test_browser_libraries browser/test_browser_languages
-    browser/test_browser_screens browser/test_browser_link_sections browser/test_browser_lesson
-    browser/test_browser_hub recipes/test_training test_javascript test_notebook test_reference
+    test_serve test_code_quality browser/test_browser_train browser/test_browser_story test_wheel
+    web/test_serving test_documentation web/guard/test_security browser/test_browser_explanations
+    browser/test_browser_libraries browser/test_browser_languages web/api/test_api images/test_hostile
+    browser/test_browser_screens browser/test_browser_link_sections browser/test_browser_lesson cli/test_gallery
+    cli/test_startup browser/test_browser_hub recipes/test_training cli/test_explain cli/test_bad_input
+    test_javascript test_notebook web/guard/test_uploads web/test_notebook_html images/test_corpus
+    test_reference test_architecture space/test_zero_gpu space/test_start inference/test_explainer
+    inference/test_step_parts trace/test_passes trace/test_proof trace/test_spellings methods/test_written_out
+    weights/test_costs weights/test_fuzzing words/test_interfaces words/test_word_models images/test_reading
+    images/test_paper
 """
-"""Files that take more than about five seconds, longest first: so they run, lest a worker ends alone with one."""
+"""Files that take long, the longest first: so they run, lest a process ends alone with one."""
+QUICK = "features images inference methods metrics model render service trace weights words"
+"""Folders whose other files need neither a server nor a browser."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts slow files first, and marks what is in no slow file, and needs no browser, as quick."""
+    """Puts slow files first, and marks the others of some folders as quick."""
     places = {name: place for place, name in enumerate(SLOW_FILES.split())}
 
     def place(item: pytest.Item) -> int:
         return places.get(item.path.relative_to(TESTS).with_suffix("").as_posix(), len(places))
 
     for item in items:
-        if place(item) == len(places) and "browser" not in item.path.parts:
+        if place(item) == len(places) and item.path.relative_to(TESTS).parts[0] in QUICK.split():
             item.add_marker("quick")
     items.sort(key=place)
 

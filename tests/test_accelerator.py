@@ -13,7 +13,10 @@ from vit_demo.inference.forward import _free_memory
 def test_the_best_device_is_what_torch_finds(kind: str, monkeypatch: pytest.MonkeyPatch):
     found = torch.device(kind)
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available=False: found)
-    assert best_device() == found
+    assert best_device() == best_device(forked=True) == found
+    with monkeypatch.context() as on_zero_gpu:
+        on_zero_gpu.setattr("vit_demo.accelerator.ZERO_GPU", True)
+        assert best_device(forked=True) == found and best_device() == torch.device("cpu")
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available=False: None)
     assert best_device() == torch.device("cpu")
 

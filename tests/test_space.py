@@ -53,11 +53,14 @@ def test_on_zero_gpu_a_small_network_stays_on_the_cpu_and_costs_no_quota(zero_gp
     assert result.relevance().shape == (7, 7) and result.device.startswith("CPU") and not zero_gpu
 
 
-def test_on_zero_gpu_only_the_pass_itself_runs_on_a_gpu(zero_gpu):
+def test_on_zero_gpu_only_the_pass_itself_runs_on_a_gpu(zero_gpu, monkeypatch):
+    from vit_demo.service import engine
     from vit_demo.service.engine import Engine
 
+    chosen = []
+    monkeypatch.setattr(engine, "best_device", lambda **where: chosen.append(where) or torch.device("cpu"))
     on_gpu = Engine("cpu").explore(SKETCH, "digits-tiny", patch_size=4)
-    assert zero_gpu and zero_gpu[0] <= 60
+    assert zero_gpu and zero_gpu[0] <= 60 and chosen == [{"forked": True}]
     plain = Engine("cpu")
     plain._execute_on_zero_gpu = plain._execute
     expected = plain.explore(SKETCH, "digits-tiny", patch_size=4)

@@ -59,7 +59,8 @@ def test_the_picture_decides_which_model_reads_it(seven, photo, capsys, tmp_path
 def test_low_confidence_is_said_of_probabilities_alone(seven, photo, tmp_path, capsys):
     grey, out = tmp_path / "grey.png", tmp_path / "out"
     Image.new("RGB", (60, 60), "grey").save(grey)
-    assert main(["explain", str(grey), str(photo), "--preset", "photos-tiny", "--out", str(out)]) == 0
+    command = ["explain", str(grey), str(photo), "--preset", "photos-tiny", "--method", "rollout"]
+    assert main([*command, "--out", str(out)]) == 0
     printed = capsys.readouterr().out.splitlines()
     sure, unsure = (f"Model: photos-tiny, patches of 12 px{end}" for end in (".", "; low confidence."))
     assert printed.index(unsure) < printed.index(str(photo)) < printed.index(sure)

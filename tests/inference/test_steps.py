@@ -23,6 +23,10 @@ def test_smooth_positions_need_few_numbers_and_random_ones_all() -> None:
     smooth = smooth @ torch.randn(4, 64)
     assert compress(smooth).shape == (200, 8)
     assert compress(torch.randn(200, 64)).shape == (200, 64)
+    for decay in torch.linspace(0.5, 0.95, 40):
+        vectors = torch.randn(100, 64) * decay ** torch.arange(64)
+        kept, unit = compress(vectors).float(), vectors / vectors.norm(dim=1, keepdim=True)
+        assert (kept @ kept.T - unit @ unit.T).abs().max() <= 0.005, "which nobody sees in a colour"
 
 
 def test_a_block_is_that_of_its_modules_and_of_torchs_attention(network: Network) -> None:

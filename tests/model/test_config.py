@@ -33,6 +33,7 @@ def test_no_dimension_is_zero(field):
         ({"norm_eps": float("nan")}, "norm_eps must be a number from 0"),
         ({"norm_eps": "x"}, "norm_eps must be a number from 0"),
         ({"layer_scale": float("inf")}, "layer_scale must be a number from 0"),
+        ({"layer_scale": 1.1e9}, r"layer_scale must be a number from 0 to 1e\+09"),
         ({"dropout": 1.0}, "below 1"),
         ({"drop_path": 1.0}, "below 1"),
         ({"drop_path": None}, "drop_path must be a number from 0"),
