@@ -20,6 +20,7 @@ BENCHMARKS = {
     "patch_sizes": ("accuracy.patch_sizes", "a pretrained ViT at resampled patch sizes, compared with timm's"),
     "smallest_sets": ("smallest_sets.main", "how few patches are enough for a class, by the order they are tried in"),
     "startup": ("server.startup", "from `python app.py` to a usable page, and torch and Gradio alone"),
+    "teach": ("teach.main", "right answers of networks that were taught with a few pictures, on others"),
     "training": (
         "training.main",
         "training in seconds, beside a plain loop; a drawing beside trainings",

@@ -28,6 +28,7 @@ from vit_demo.web.catalog.menu import starting_points
 from vit_demo.web.frontend import head
 from vit_demo.weights import PRESETS
 from vit_demo.weights.hub.download import FALLBACK
+from vit_demo.weights.trained import GONE_TAUGHT
 
 PACKAGE = Path(page.__file__).parent.parent
 FRONTEND = PACKAGE / "web" / "frontend"
@@ -52,6 +53,7 @@ SENTENCES = (
     "weights/hub/preprocessing.py",
     "weights/hub/repository.py",
     "weights/hub/visitor_cache.py",
+    "weights/taught.py",
     "words/texts.py",
     "words/tokenizer.py",
     "web/catalog/visitor_presets.py",
@@ -60,6 +62,7 @@ SENTENCES = (
     "web/requests/poll.py",
     "web/catalog/menu.py",
     "web/requests/payload.py",
+    "web/requests/teaching.py",
     "web/requests/tokens.py",
     "web/guard/uploads.py",
 )
@@ -72,11 +75,15 @@ LEFT_IN_ENGLISH = (
     "The request is not an object",
     "has no source",
     "Its config has no mean",
+    "no name that a file could hold",
+    "is not a file that",
 )
 """Parts of sentences of these modules that only Python's users, forged requests and unusual checkpoints meet; those
 of f-strings have no key."""
 
 MORE_SENTENCES = (
+    GONE_TAUGHT,
+    "Two examples of {0} are the same: give different ones.",
     "Write at most {0} words, with commas between them.",
     "{0} is not on the Hub, or not public: check its name.",
     f"{{0}} cannot be downloaded, because this machine is set to work offline: go online, or {FALLBACK}.",

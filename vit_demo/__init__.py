@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from vit_demo.methods import Method
     from vit_demo.model import ViT
     from vit_demo.service.engine import Engine
+    from vit_demo.teaching.teach import teach
     from vit_demo.trace import Trace, TracedViT
     from vit_demo.training.small import train_small
     from vit_demo.web.notebook.gallery import gallery
@@ -69,6 +70,7 @@ __all__ = [
     "presets",
     "report",
     "table",
+    "teach",
     "train_small",
 ]
 
@@ -85,6 +87,7 @@ _HOMES = {
     "load_result": "vit_demo.inference.loaded",
     "report": "vit_demo.cli.report",
     "table": "vit_demo.inference.saved",
+    "teach": "vit_demo.teaching.teach",
     "train_small": "vit_demo.training.small",
 }
 """Where the names live that are imported on first use."""
@@ -119,10 +122,12 @@ def load(model: "str | os.PathLike[str]", *, patch_size: int | None = None, devi
     from vit_demo.trace import OwnViT
     from vit_demo.weights import find_preset
     from vit_demo.weights.checkpoints import load_model
+    from vit_demo.weights.taught import with_classes
 
     place = find_device(device)
     with torch.inference_mode(False):  # as in load_checkpoint
-        network = load_model(find_preset(path_or_name(model)), patch_size).to(place)
+        preset = find_preset(path_or_name(model))
+        network = with_classes(load_model(preset, patch_size).to(place), preset)
     return network.module if isinstance(network, OwnViT) else network
 
 

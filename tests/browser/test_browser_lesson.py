@@ -28,7 +28,7 @@ def test_a_link_of_the_list_opens_the_task_in_the_same_tab(page: Page, address: 
     page.locator("a[href*='lesson=6&']").click()
     wait_for(page, 6)
     assert len(page.context.pages) == windows
-    assert band(page).locator(".place").inner_text() == "Task 6 of 11, 5 min"
+    assert band(page).locator(".place").inner_text() == "Task 6 of 13, 5 min"
     page.wait_for_function(f"{STAGE}.current()?.rows === 4 && {STAGE}.current().predictions[0].name === '8'")
 
 
@@ -67,14 +67,14 @@ def test_the_task_stays_while_one_plays_and_goes_when_it_is_closed(sixth: Page) 
     assert band(sixth).is_hidden()
 
 
-@pytest.mark.parametrize("number", ["12", "99999", "x", "-1", "6.5"])
+@pytest.mark.parametrize("number", ["14", "99999", "x", "-1", "6.5"])
 def test_a_lesson_that_does_not_exist_opens_the_page(page: Page, address: str, number: str) -> None:
     open_page(page, f"{address}#lesson={number}&digit=3")
     page.wait_for_function(f"{STAGE}.current()?.predictions[0].name === '3'")
     if not number.isdigit():
         assert band(page).is_hidden()
         return
-    band(page).get_by_text(f"There is no lesson {number}: choose one from 1 to 11.").wait_for()
+    band(page).get_by_text(f"There is no lesson {number}: choose one from 1 to 13.").wait_for()
     assert band(page).get_by_role("link", name="Lessons").get_attribute("href") == "./lessons?language=en"
     assert band(page).get_by_role("button").all_inner_texts() == [""], "the cross alone"
 
@@ -90,7 +90,7 @@ def test_the_task_is_in_the_language_of_the_page(sixth: Page) -> None:
     band(sixth).get_by_role("button", name="Answer").click()
     sixth.locator("#language").select_option("de")
     wait_for(sixth, 6, "de")
-    assert band(sixth).locator(".place").inner_text() == "Aufgabe 6 von 11, 5 Min."
+    assert band(sixth).locator(".place").inner_text() == "Aufgabe 6 von 13, 5 Min."
     assert band(sixth).locator(".answer").inner_text() == lesson(6, "de")["answer"], "what is open stays open"
     band(sixth).get_by_role("link", name="Nächste Aufgabe").click()
     wait_for(sixth, 7, "de")
@@ -102,7 +102,7 @@ def test_a_task_that_cannot_be_loaded_says_so(page: Page, address: str) -> None:
     band(page).get_by_text("The task could not be loaded: reload the page.").wait_for()
 
 
-@pytest.mark.parametrize("number", range(1, 12))
+@pytest.mark.parametrize("number", range(1, 14))
 def test_every_link_opens_what_its_task_needs(page: Page, address: str, number: int) -> None:
     link = str(lesson(number)["link"])
     open_page(page, f"{address}{link}")

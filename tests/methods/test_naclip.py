@@ -106,7 +106,7 @@ def test_words_at_each_patch(kind: str) -> None:
     """A patch's vector is its token through the tower's last norm and projection, as in the paper."""
     model = word_model(kind)
     classifier = WordClassifier.of(model, None, ["a", "b", "c", "d"], "{}")
-    classifier.text.copy_(torch.randn(classifier.text.shape))
+    classifier.compare.text.copy_(torch.randn(classifier.compare.text.shape))
     network, images = adapt(classifier, 32), torch.randn(1, 3, 32, 32)
     vision, entered = copy.deepcopy(model.vision_model).double(), list[Tensor]()
     layer = vision.encoder.layers[-1]
@@ -122,6 +122,6 @@ def test_words_at_each_patch(kind: str) -> None:
         pooled = copy.deepcopy(classifier.projection).double()(vision.post_layernorm(out))
     else:
         pooled = torch.cat([vision.head(vision.post_layernorm(token)[None, None]) for token in out])
-    text = classifier.text.double()
+    text = classifier.compare.text.double()
     logits = torch.nn.functional.normalize(pooled, dim=-1) @ text.T
     check(naclip(network, images, 2), logits[:, 2], (4, 4))

@@ -36,8 +36,9 @@ def add(commands: parser.Commands) -> None:
         "images", nargs="+", metavar="IMAGE", help="a picture file, a folder, a pattern, or - for standard input"
     )
     command.add_argument(
-        "--preset", metavar="P",
-        help=f"a name from `presets`, a repository of the Hub as org/name, or a folder {parser.PRESET_HELP}",
+        "--preset", "--model", metavar="P",
+        help=f"a name from `presets`, a repository of the Hub as org/name, a folder, or a file of `teach` "
+        f"{parser.PRESET_HELP}",
     )  # fmt: skip
     command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (default: the preset's)")
     parser.add_labels(command)

@@ -82,8 +82,8 @@ def whole_numbers(text: str) -> list[int]:
 def add_combinations(command: argparse.ArgumentParser) -> None:
     """Adds ``--preset`` and ``--patch-size``, several of each."""
     command.add_argument(
-        "--preset", type=names, action="extend", metavar="P[,P]",
-        help=f"names from `presets`, repositories of the Hub as org/name, or folders {PRESET_HELP}",
+        "--preset", "--model", type=names, action="extend", metavar="P[,P]",
+        help=f"names from `presets`, repositories of the Hub as org/name, folders, or files of `teach` {PRESET_HELP}",
     )  # fmt: skip
     command.add_argument(
         "--patch-size", type=whole_numbers, action="extend", metavar="N[,N]",

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -38,8 +38,10 @@ from vit_demo.inference.networks import Named
 from vit_demo.scores import SCORES, Scores, scores_for
 from vit_demo.sentences import joined
 from vit_demo.trace import Output, TracedViT, adapt
+from vit_demo.trace.other_head import read_token
 from vit_demo.weights import Preset, find_preset
 from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
+from vit_demo.weights.taught import Taught
 from vit_demo.words.classifier import WordClassifier
 from vit_demo.words.texts import AS_TYPED
 
@@ -52,12 +54,22 @@ _numbers = itertools.count(1)
 _presets: dict[str, Preset] = {}
 
 
+class ReadToken(NamedTuple):
+    """What the classifier head reads of an image, ``[D]``, and where it was read."""
+
+    token: Tensor
+    preset: Preset
+    patch_size: int
+    run: Callable[..., Any]
+
+
 class Explainer:
     """Explains what one network says of many images; its structure is found, and proved, once.
 
     Args:
-        model: Name of a preset, a repository of the Hub (``org/name``), a folder; or a network in memory: any Vision
-            Transformer of timm, transformers, torchvision or your own, which stays as it is, on its device.
+        model: Name of a preset, a repository of the Hub (``org/name``), a folder, a file of ``vit-demo teach``; or a
+            network in memory: any Vision Transformer of timm, transformers, torchvision or your own, which stays as it
+            is, on its device; or one that ``vit_demo.teach`` gave.
         labels: As in ``vit_demo.explore``, like all others here; words for a network of pictures and text.
         transform: From a picture to the input of a network in memory.
         scores: What the logits become.
@@ -80,7 +92,7 @@ class Explainer:
 
     def __init__(
         self,
-        model: str | os.PathLike[str] | nn.Module,
+        model: str | os.PathLike[str] | nn.Module | Taught,
         *,
         labels: Labels | None = None,
         transform: Transform | None = None,
@@ -95,6 +107,11 @@ class Explainer:
         if scores not in ("auto", *SCORES):
             raise InputError(f"There are no scores {scores!r}: choose one of auto, {', '.join(SCORES)}.")
         self._place = find_device(device) if device else best_device()
+        taught = model if isinstance(model, Taught) else None
+        if taught is not None:
+            transform, output = transform or taught.transform, output or taught.output
+            labels = labels or (taught.labels if taught.module else None)
+            patch_size, model = patch_size or taught.patch_size, taught.module or taught.preset.name
         if isinstance(model, nn.Module) and words.has_two_towers(model):
             model = words.classifier_of(model, labels, transform, template)
             labels = model.words
@@ -109,7 +126,7 @@ class Explainer:
         if transform is not None or output is not None:
             raise InputError(ONLY_IN_MEMORY.format("transform=" if output is None else "output="))
         name = path_or_name(model)
-        preset = _presets.get(name) or find_preset(name)
+        preset = taught.preset if taught else _presets.get(name) or find_preset(name)
         if preset.source == "hub":  # its configuration is read once
             _presets[name] = preset
         if labels is not None:
@@ -187,6 +204,16 @@ class Explainer:
         maps.check_batch(x)
         preset, network = self._network((x.shape[2], x.shape[3]), x.shape[1])
         return maps.maps(network, preset.labels, x, method, label, against, options)
+
+    def token(self, image: ImageSource | Tensor) -> ReadToken:
+        """What the classifier head reads of an image: one forward pass.
+
+        Raises:
+            InputError: As when the image is explained.
+            PresetError: If the head does not read one vector.
+        """
+        given, preset, size, _, run = self._prepare(image, source_of(image))
+        return ReadToken(run(read_token, given.pixels)[0], preset, size, run)
 
     def runner(self, pixels: Tensor) -> RunOnModel:
         """Runs functions on the network for inputs ``[1, C, height, width]`` of a shape, as results need it."""

@@ -17,13 +17,14 @@ from vit_demo.inference.inputs import Fit, Source, Transform, default_preset, re
 from vit_demo.inference.labels import Labels
 from vit_demo.scores import Scores
 from vit_demo.trace import Output
+from vit_demo.weights.taught import Taught
 from vit_demo.words.texts import AS_TYPED
 
 
 @spelled("patch_size", "device", "fit", preset="model")
 def explore(
     image: ImageSource | Tensor,
-    model: str | os.PathLike[str] | nn.Module | None = None,
+    model: str | os.PathLike[str] | nn.Module | Taught | None = None,
     *,
     patch_size: int | None = None,
     device: str | None = None,
@@ -40,10 +41,11 @@ def explore(
         image: Path, bytes, ``PIL.Image``, or array ``[H, W]``, ``[H, W, 3]`` or ``[H, W, 4]``, uint8 or float from 0
             to 1. For a network in memory also its input itself, a normalised float tensor ``[C, H, W]`` or
             ``[1, C, H, W]``, of any shape that the network takes.
-        model: Name of the preset, a repository of the Hub (``org/name``), a folder; or a network in memory: any Vision
-            Transformer of timm, transformers, torchvision or your own, which stays as it is. For None the picture
-            decides: ``"digits-small"`` for strokes on plain paper, ``"photos-tiny"`` for everything else; name a
-            digits preset for a photo of a handwritten digit. With ``labels`` it is ``"tinyclip-8m"``.
+        model: Name of the preset, a repository of the Hub (``org/name``), a folder, a file of ``vit-demo teach``; or a
+            network in memory: any Vision Transformer of timm, transformers, torchvision or your own, which stays as it
+            is; or what ``vit_demo.teach`` gave. For None the picture decides: ``"digits-small"`` for strokes on plain
+            paper, ``"photos-tiny"`` for everything else; name a digits preset for a photo of a handwritten digit. With
+            ``labels`` it is ``"tinyclip-8m"``.
         patch_size: In pixels; the preset's default, or that of the network in memory, for None.
         device: ``"cuda"``, ``"mps"`` or ``"cpu"``; the best available for None. A network in memory stays on its own.
         fit: How a photo becomes the input: ``"crop"`` (as the network was trained to see photos, mostly their centre
@@ -106,7 +108,7 @@ def explore(
 @spelled("patch_size", preset="model")
 def explore_batch(
     images: Iterable[ImageSource | Tensor],
-    model: str | os.PathLike[str] | nn.Module | None = None,
+    model: str | os.PathLike[str] | nn.Module | Taught | None = None,
     *,
     patch_size: int | None = None,
     device: str | None = None,

@@ -44,8 +44,8 @@ def forward_with_trace(
     Raises:
         CheckpointError: If the output is not finite.
     """
-    # A network with other words is the same for a picture.
-    sizes = _used_sizes.setdefault(getattr(model.module, "vision_model", model.module), set())
+    # A network with other words, or another head, is the same for a picture.
+    sizes = _used_sizes.setdefault(model.blocks[0], set())
     seconds, passes = float("inf"), 1
     if (size := (patch_size, pixels.shape)) not in sizes:
         # The first pass of its kind also derives the weights for its size and prepares torch's kernels.

@@ -23,6 +23,7 @@ from vit_demo.methods import attention_from
 from vit_demo.model import ViTConfig
 from vit_demo.trace import Output, Trace
 from vit_demo.weights import Preset
+from vit_demo.weights.taught import Taught
 
 ROUNDING = 0.05
 """By which share of the largest logit the network of a result may differ in another precision or on another device."""
@@ -33,7 +34,7 @@ NO_NETWORK = "This result was loaded without its network: pass that to load_resu
 
 def load_result(
     path: str | os.PathLike[str],
-    model: str | os.PathLike[str] | nn.Module | None = None,
+    model: str | os.PathLike[str] | nn.Module | Taught | None = None,
     *,
     output: Output | None = None,
 ) -> Exploration:

@@ -14,7 +14,7 @@ from vit_demo.resources import memory_limit, release_memory
 from vit_demo.trace import TracedViT
 from vit_demo.weights import Preset
 from vit_demo.weights.checkpoints import load_model
-from vit_demo.words.classifier import with_words
+from vit_demo.weights.taught import with_classes
 
 T = TypeVar("T")
 
@@ -31,6 +31,7 @@ class Networks(ByteCache[TracedViT]):
     @staticmethod
     def key(preset: Preset, patch_size: int, device: torch.device) -> tuple[str, str, str, int, str, str]:
         """What a network is kept under; first the name of its checkpoint."""
+        preset = preset.own
         size = patch_size if preset.library else 0  # a network of another library is a copy for each patch size
         name = preset.checkpoint_name(patch_size)
         return name, preset.repo, preset.revision, size, preset.scores, str(device)
@@ -60,7 +61,7 @@ class Named:
         found = _networks.get(key := Networks.key(self.preset, self.patch_size, device))
         if found is None:
             _networks.put(key, found := Networks.load(self.preset, self.patch_size, device))
-        return with_words(found, self.preset.labels, self.preset.template)
+        return with_classes(found, self.preset)
 
     def __call__(self, function: Callable[..., T], /, *arguments: Any, slow: bool = False, **options: Any) -> T:
         """As ``RunOnModel``."""

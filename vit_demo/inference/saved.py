@@ -121,7 +121,9 @@ def save(ex: Result, path: str | os.PathLike[str]) -> None:
     tensors |= {name: value for name, value in optional.items() if value is not None}
     pictures = {"image": ex.image, "photo": ex.photo}
     tensors |= {name: torch.tensor(np.asarray(one)) for name, one in pictures.items() if one is not None}
-    preset = {name: value for name, value in asdict(ex.preset).items() if name != "structure"}
+    preset = {name: value for name, value in asdict(ex.preset).items() if name not in ("structure", "base", "head")}
+    if ex.preset.base is not None:
+        preset["source"] = "memory"  # nothing here names it
     about = {
         "preset": preset,
         "patch_size": ex.patch_size,

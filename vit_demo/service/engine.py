@@ -36,7 +36,7 @@ from vit_demo.service.source import Source, pool_of
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS, Preset, costs, find_preset
 from vit_demo.weights.hub.repository import DownloadProgress, fetch_files, is_on_machine
-from vit_demo.words.classifier import with_words
+from vit_demo.weights.taught import with_classes
 
 T = TypeVar("T")
 
@@ -216,7 +216,7 @@ class Engine:
             if backend is not None:
                 return backend.execute(Call(preset, patch_size, function, arguments, options, slow))
             # Loaded before the fork, so that the child has the network, and its words are encoded once.
-            with_words(self.model(preset, patch_size), preset.labels, preset.template)
+            with_classes(self.model(preset, patch_size), preset)
             execute = self._execute_on_zero_gpu if forks else self._execute
             return execute(preset, patch_size, function, arguments, options)
 
@@ -234,7 +234,7 @@ class Engine:
                 model = Networks.load(preset, patch_size, device)
             elif forked:
                 model = model.to(device)  # no other thread uses it there
-            model = with_words(model, preset.labels, preset.template)
+            model = with_classes(model, preset)
             return forward.run_on(model, device, function, arguments, {**options, "patch_size": patch_size})
 
         forked = needs_zero_gpu(preset.num_parameters_at(patch_size))

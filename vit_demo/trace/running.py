@@ -52,6 +52,11 @@ def running_in(module: nn.Module) -> _Running:
     return _running.get(module) or _running.setdefault(module, _Running())
 
 
+def run_as(module: nn.Module, other: nn.Module) -> None:
+    """Notes that a network shares its parts with another: who runs one runs both."""
+    _running[module] = running_in(other)
+
+
 _threads, _lock = Counter[int](), threading.Lock()
 """How many passes each thread runs."""
 

@@ -85,9 +85,11 @@ def read_record(preset: Preset, patch_size: int, folder: Path = BUNDLED) -> dict
 def load_model(preset: Preset, patch_size: int | None = None, folder: Path = BUNDLED) -> TracedViT:
     """The trained network of a preset, in eval mode on the CPU, set to a patch size, the preset's default for None.
 
+    Words and heads that were taught are added by ``taught.with_classes``.
+
     ``CheckpointError`` if the weights cannot be downloaded or used, or belong to another network.
     """
-    patch_size = preset.check_patch_size(patch_size)
+    preset, patch_size = preset.own, preset.check_patch_size(patch_size)
     if preset.library:
         return load_network(preset, patch_size)
     if preset.source == "bundled":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vit_demo.checks import did_you_mean
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def find_preset(name: str, progress: DownloadProgress | None = None, *, trusted: bool = True) -> Preset:
-    """Returns a preset by its name, or makes one of a repository of the Hub (``org/name@revision``) or of a folder.
+    """Returns a preset by its name, or makes one of a folder, a file or a Hub repository (``org/name@revision``).
 
     A name from a visitor of the page is not ``trusted``: it never stands for a folder, its repository is downloaded
     without a token into a separate cache, and the model must stay within ``limits``.
@@ -32,7 +33,10 @@ def find_preset(name: str, progress: DownloadProgress | None = None, *, trusted:
     if is_trained_name(name):
         return trained_preset(name)
     from vit_demo.weights.hub.repository import custom_preset, is_custom_name
+    from vit_demo.weights.taught import ENDING, file_preset
 
+    if isinstance(name, str) and trusted and name.endswith(ENDING) and Path(name).is_file():
+        return file_preset(name, find_preset)
     if isinstance(name, str) and is_custom_name(name, trusted=trusted):
         return custom_preset(name, progress, trusted=trusted)
     known = ", ".join(PRESETS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Literal
 
@@ -64,6 +64,8 @@ class Preset:
         template: The text that stands for a word, with ``{}`` in its place.
         assumed: One sentence about what had to be assumed of its preprocessing; empty if nothing was.
         note: One sentence for the page.
+        base: Of a network that was taught, the preset without these classes; None for all others.
+        head: Its head, as bytes of ``weights.taught.Head``; empty for all others.
     """
 
     name: str
@@ -94,6 +96,8 @@ class Preset:
     template: str = AS_TYPED
     assumed: str = ""
     note: str = ""
+    base: Preset | None = None
+    head: bytes = field(default=b"", repr=False)
 
     def __post_init__(self) -> None:
         """Requests name a class by its label, so no two are equal."""
@@ -125,6 +129,11 @@ class Preset:
         checked = check_words(words, is_softmax=self.scores == "softmax")
         config = replace(self.config, num_classes=len(checked))
         return replace(self, labels=checked, template=check_template(template), config=config)
+
+    @property
+    def own(self) -> Preset:
+        """The preset of the weights: the one that was taught, or this."""
+        return self.base or self
 
     @property
     def few_labels(self) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
-"""Networks of digits that people train themselves: in folders, and in memory for an hour under unguessable names."""
+"""Networks that people train or teach: digits in folders, and all in memory for an hour under unguessable names."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 import secrets
@@ -26,8 +28,10 @@ from vit_demo.weights.safetensors_io import read_metadata
 
 FILE = "model.safetensors"
 FORMAT = "vit_demo digits"
-NAME = re.compile(r"yours-[\w-]{22}", re.ASCII)
+NAME = re.compile(r"(yours|taught)-[\w-]{22}", re.ASCII)
 GONE = "This network is gone, because the server keeps it for an hour: train it again with the same seed and steps."
+
+GONE_TAUGHT = "These classes are gone, because the server keeps them for an hour: reload the page, or open their link."
 
 KEPT_SECONDS = 3600.0
 BYTES_OF_A_BLOCK, ENTRY_BYTES = 30_000, 1000
@@ -103,7 +107,7 @@ def shares_of(memory: int) -> tuple[int, int]:
     return most, most // 5
 
 
-networks = Shares[Trained](*shares_of(memory_limit()))
+networks = Shares[Trained | Preset](*shares_of(memory_limit()))
 """Those of this process, by name."""
 
 
@@ -123,6 +127,15 @@ def _keep(one: Trained, owner: str, nbytes: int) -> str:
     return name
 
 
+def keep_taught(preset: Preset, owner: str = "") -> Preset:
+    """Keeps a network with another head in memory, without its other weights; with the name under which it is found."""
+    assert preset.base is not None, "only of one that was taught"
+    content = repr((preset.base.name, preset.default_patch_size, preset.labels, preset.head)).encode()
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()[:16]).decode().rstrip("=")
+    networks.put(name := f"taught-{digest}", kept := replace(preset, name=name), owner, len(preset.head) + ENTRY_BYTES)
+    return kept
+
+
 def is_trained_name(name: Any) -> bool:
     """Whether a name has the form of those that ``keep`` gives."""
     return isinstance(name, str) and NAME.fullmatch(name) is not None
@@ -131,13 +144,17 @@ def is_trained_name(name: Any) -> bool:
 def trained_network(name: str) -> Trained:
     """A network that is in memory; ``PresetError`` if it is gone."""
     found = networks.get(name)
-    if found is None:
+    if not isinstance(found, Trained):
         raise PresetError(GONE)
     return found
 
 
 def trained_preset(name: str) -> Preset:
     """The preset of a network in memory; ``PresetError`` if it is gone."""
+    if name.startswith("taught"):
+        if not isinstance(taught := networks.get(name), Preset):
+            raise PresetError(GONE_TAUGHT)
+        return taught
     found = trained_network(name)
     title = "Yours before training" if found.is_before else "Yours"
     return digits_preset(name, f"{title} ({100 * found.accuracy:.0f} %)", found.config, "trained")

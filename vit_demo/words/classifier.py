@@ -90,6 +90,23 @@ class TextTower:
         return F.normalize(found if isinstance(found, Tensor) else found.pooler_output, dim=-1)
 
 
+class Similarity(nn.Module):
+    """The logits of pictures by their vectors, as the head of a network of pictures and text."""
+
+    text: Tensor
+    bias: Tensor
+
+    def __init__(self, text: Tensor, bias: Tensor) -> None:
+        super().__init__()
+        self.in_features = text.shape[1]
+        self.register_buffer("text", text)  # [K, D]
+        self.register_buffer("bias", bias)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Logits ``[B, K]`` of vectors ``[B, D]``."""
+        return F.normalize(vectors, dim=-1) @ self.text.mT + self.bias
+
+
 class WordClassifier(nn.Module):
     """The similarity of pictures to words as logits: a picture tower, and the vectors that a text tower made of words.
 
@@ -101,11 +118,10 @@ class WordClassifier(nn.Module):
         words: One for each class.
         template: The text of a word, with ``{}`` in its place.
         is_softmax: Whether the probabilities compare the words.
+        compare: From the vectors of pictures to logits: its head.
     """
 
-    text: Tensor
     scale: Tensor
-    bias: Tensor
 
     def __init__(
         self, vision_model: nn.Module, projection: nn.Module, texts: TextTower | None, vectors: Tensor, **others: Any
@@ -117,8 +133,7 @@ class WordClassifier(nn.Module):
         self.is_softmax: bool = others["is_softmax"]
         self._seen: deque[tuple[int, Tensor, Tensor]] = others["seen"]  # version, picture, vector; for all words
         self.register_buffer("scale", others["scale"])
-        self.register_buffer("bias", others["bias"])
-        self.register_buffer("text", vectors.to(self.scale) * self.scale)  # [K, D]
+        self.compare = Similarity(vectors.to(self.scale) * self.scale, others["bias"])
         self.eval()
 
     @classmethod
@@ -147,7 +162,7 @@ class WordClassifier(nn.Module):
         """The same network with other words, which are encoded unless they were before."""
         assert self.texts is not None, "a network whose shape alone is known takes no words"
         vectors = self.texts.vectors(texts_of(words, template))
-        others = {"scale": self.scale, "bias": self.bias, "is_softmax": self.is_softmax, "seen": self._seen}
+        others = {"scale": self.scale, "bias": self.compare.bias, "is_softmax": self.is_softmax, "seen": self._seen}
         return WordClassifier(
             self.vision_model, self.projection, self.texts, vectors, words=tuple(words), template=template, **others
         )
@@ -162,11 +177,8 @@ class WordClassifier(nn.Module):
         vectors = self.projection(self.vision_model(pixel_values=images).pooler_output)  # [B, D]
         if _is_whole.get() and len(images) == 1:
             self._seen.append((_version(self), images.detach(), vectors.detach()))
-        return self.compare(vectors)
-
-    def compare(self, vectors: Tensor) -> Tensor:
-        """Logits ``[B, K]`` of pictures by their vectors ``[B, D]``."""
-        return F.normalize(vectors, dim=-1) @ self.text.mT + self.bias
+        logits: Tensor = self.compare(vectors)
+        return logits
 
     def vector_of(self, image: Tensor) -> Tensor | None:
         """The vector ``[1, D]`` of a picture ``[1, 3, height, width]`` that it saw whole lately; None of any other."""

@@ -16,17 +16,17 @@ SURE = ("4", pytest.approx(1, abs=0.001))
 
 
 @pytest.mark.parametrize("language", method_docs.LANGUAGES)
-def test_lessons_have_eleven_links_to_this_page_and_as_many_folded_answers(language):
+def test_lessons_have_thirteen_links_to_this_page_and_as_many_folded_answers(language):
     html = method_docs.lessons_html(language)
     languages, _, lessons = html.partition("</nav>")
     links = re.findall(r'href="([^"]*)"', lessons)
     page = r"\./" if language == "en" else rf"\./\?language={language}"
-    assert len(links) == 11 and "_blank" not in lessons
+    assert len(links) == 13 and "_blank" not in lessons
     assert all(re.fullmatch(page + f"#lesson={i}&amp;[a-z_]+=.+", link) for i, link in enumerate(links, 1))
     assert re.findall(r'href="([^"]*)"', languages) == [f"./lessons?language={code}" for code in method_docs.LANGUAGES]
     assert re.findall(r'lang="(\w+)"[^>]* aria-current=page', languages) == [language]
     answers = re.findall(r"<td><details><summary>(\w+)</summary>[^<]+</details></td>\s*</tr>", lessons)
-    assert len(answers) == 11 and f"<th><details><summary>{answers[0]}</summary></details></th>" in lessons
+    assert len(answers) == 13 and f"<th><details><summary>{answers[0]}</summary></details></th>" in lessons
 
 
 def lessons_of(language: str) -> list[str]:
@@ -59,25 +59,25 @@ def test_translated_lessons_have_the_links_numbers_and_labels_of_the_english_one
 
 @pytest.mark.parametrize("language", method_docs.LANGUAGES)
 def test_each_lesson_is_the_row_of_its_number(language):
-    found = [method_docs.lesson(number, language) for number in range(1, 12)]
+    found = [method_docs.lesson(number, language) for number in range(1, 14)]
     rows = lessons_of(language)[1:]
     for number, (each, row) in enumerate(zip(found, rows, strict=True), 1):
-        assert (each["number"], each["count"]) == (number, 11)
+        assert (each["number"], each["count"]) == (number, 13)
         assert each["link"].startswith(f"#lesson={number}&") and f"7860/{each['link']})" in row
         assert f"| {each['minutes']} " in row and f"| {each['task']} |" in row and f"| {each['answer']} |" in row
         assert not re.search(r"[*_`<>\[]", each["task"] + each["answer"]), "plain text"
     assert [each["next"] for each in found] == [each["link"] for each in found[1:]] + [None]
 
 
-@pytest.mark.parametrize("number", [0, -1, 12, 10**6])
+@pytest.mark.parametrize("number", [0, -1, 14, 10**6])
 def test_there_is_no_other_lesson(number):
-    with pytest.raises(ValueError, match=rf"^There is no lesson {number}: choose one from 1 to 11\.$"):
+    with pytest.raises(ValueError, match=rf"^There is no lesson {number}: choose one from 1 to 13\.$"):
         method_docs.lesson(number)
 
 
 def test_the_times_add_up():
     intro = " ".join(lessons_of("en")[0].split())
-    minutes = {number: method_docs.lesson(number)["minutes"] for number in range(1, 12)}
+    minutes = {number: method_docs.lesson(number)["minutes"] for number in range(1, 14)}
     (total,) = re.findall(r"All tasks take (\d+) minutes", intro)
     (short, chosen) = re.findall(r"In (\d+) minutes: ([^.]+)\.", intro)[0]
     assert int(total) == sum(minutes.values())

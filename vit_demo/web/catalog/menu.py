@@ -12,6 +12,7 @@ from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 from vit_demo.weights.checkpoints import read_record
 from vit_demo.weights.costs import num_operations, num_tokens
 from vit_demo.weights.hub.repository import is_on_machine
+from vit_demo.weights.taught import to_link
 
 EVERYDAY_PHOTOS: dict[str, tuple[int, dict[int, float]]] = {
     "photos-tiny": (357, {10: 85.7, 12: 82.9, 15: 84.0, 20: 78.7}),
@@ -107,8 +108,10 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
         ``name``, ``title``, ``task``, ``on_machine`` (whether its weights need no download), ``megabytes`` (of the
         download), ``num_classes``, ``takes_words`` and ``words`` (its classes until others are chosen), ``num_blocks``,
         ``default_patch_size``, ``summary`` (a sentence), ``sizes`` (a list of what ``describe_patch_size`` returns) and
-        ``test_set`` (on which its accuracy was measured).
+        ``test_set`` (on which its accuracy was measured); of one that was taught ``base``, whose head it is not, and
+        ``link``, empty if it is too long for one.
     """
+    taught = {"base": preset.base.name, "link": to_link(preset)} if preset.base else {}
     test_set = "ImageNet, published" if preset.name in PUBLISHED_TOP1 else ""
     if preset.source == "bundled":
         test_set = "everyday photos" if preset.name in EVERYDAY_PHOTOS else "MNIST test"
@@ -126,6 +129,7 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
         "summary": joined(sentence("{0} blocks · {1} heads.", preset.num_blocks, preset.num_heads), preset.note).marked,
         "sizes": [describe_patch_size(preset, size) for size in preset.patch_sizes],
         "test_set": test_set,
+        **taught,
     }
 
 

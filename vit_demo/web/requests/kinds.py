@@ -37,6 +37,7 @@ from vit_demo.web.requests.payload import (
     payload,
     quantized,
 )
+from vit_demo.web.requests.teaching import TeachRequest, open_link, teach_job
 from vit_demo.web.requests.tokens import TokenRequest, tokens_result
 from vit_demo.web.requests.training import archive, handle_training
 from vit_demo.web.requests.waiting import find_preset
@@ -127,6 +128,7 @@ class ModelRequest:
     """Which model is to be described; its weights are downloaded if necessary."""
 
     name: Annotated[str, BeforeValidator(visitor_presets.model_name)]
+    taught: Any = None  # the text of a link, by which one that was taught is made
 
 
 @dataclass(frozen=True)
@@ -262,7 +264,15 @@ async def menu(request: NoFields) -> Json:
 
 async def model(request: ModelRequest) -> Json:
     """A model as an entry of the menu."""
+    if request.taught is not None:
+        return model_entry(await open_link(request.taught, find_preset))
     return model_entry(await find_preset(request.name), request.name)
+
+
+async def teach(request: Json) -> Job[bytes]:
+    """A network with classes of the visitor's own; see ``teach_job``."""
+    wanted = TeachRequest.parse(request)
+    return teach_job(wanted, await find_preset(wanted.name))
 
 
 async def train(request: Json) -> Json | Job[bytes]:
@@ -292,5 +302,6 @@ KINDS: dict[str, RequestKind | OtherKind] = {
     "models": OtherKind(menu),
     "model": OtherKind(model, ModelRequest),
     "train": OtherKind(train, dict),
+    "teach": OtherKind(teach, dict),
 }
 """The kinds by the name that requests have in the field ``kind``."""

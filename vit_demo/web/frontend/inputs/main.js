@@ -59,9 +59,11 @@ export function mount({ element, server, ...given }) {
   createCrop(find("#panel-photos"));
   createShare(element, pageState, page);
   createSheet(element, pageState.chooseTask);
-  acceptGlobalDrop(element, find(".veil"), (file, target) =>
-    find("#pad").contains(target) ? photo.take(file, ofDigit) : photo.take(file),
-  );
+  acceptGlobalDrop(element, find(".veil"), (file, target) => {
+    if (target?.closest?.("[data-teach=class]")) return; // which takes all files
+    if (find("#pad").contains(target)) photo.take(file, ofDigit);
+    else photo.take(file);
+  });
 
   document.querySelector("#skip")?.addEventListener("click", () => {
     /** @type {any} */ (document.querySelector("#stage .picture"))?.focus();
@@ -159,6 +161,9 @@ const WITHOUT = {
     "Link copied, without your photo: links never contain photos, and the server deletes yours an hour after its last use.",
   ),
   drawing: english("Link copied, without the drawing, which is too long for one."),
+  classes: english(
+    "Link copied, without the classes you taught, which are too long for one: teach fewer, or a smaller model.",
+  ),
   second: english("Link copied, without the second picture: a link can hold only example pictures."),
 };
 
@@ -170,7 +175,7 @@ function createShare(element, pageState, page) {
     const href = linkInLanguage(`#${encodeLink(state, page)}`);
     const isCopied = await copyText(href);
     if (!isCopied) message.textContent = href;
-    else message.textContent = WITHOUT[leftOut(state)] ?? COPIED;
+    else message.textContent = WITHOUT[leftOut(state, page.models)] ?? COPIED;
   }
 
   element.querySelector("[data-share]").addEventListener("click", share);

@@ -180,7 +180,11 @@ function createModelJob(server, { onChange, onReady }) {
     const isCurrent = ids.start();
     change({ model, done: 0, total: 0, error: "" });
     const onProgress = (_, { done = 0, total = 0 }) => change({ ...job, done, total });
-    const reply = await sendRequest(server, { kind: "model", name: model.name }, { isCurrent, onProgress });
+    const reply = await sendRequest(
+      server,
+      { kind: "model", name: model.name, taught: model.taught },
+      { isCurrent, onProgress },
+    );
     if (!reply || !isCurrent()) return;
     if (reply.error) return change({ ...job, error: reply.error });
     change(null);

@@ -151,8 +151,8 @@ const endTracks = (stream) => {
 };
 
 /**
- * `start()` shows the camera's picture in the video, and resolves to whether it was not stopped meanwhile; `shoot()`
- * resolves to a file; `stop()` switches the camera off.
+ * `start()` shows the camera's picture in the video, and resolves to whether it was not stopped meanwhile; `frame()`
+ * resolves to a file, and `shoot()`, too, the last one; `stop()` switches the camera off.
  */
 export function createWebcam(video) {
   const starts = createRequestIds();
@@ -184,16 +184,21 @@ export function createWebcam(video) {
     video.hidden = true;
   }
 
-  async function shoot() {
+  async function frame() {
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
     canvas.getContext("2d")?.drawImage(video, 0, 0);
     const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.92));
-    stop();
     return new File([blob], "webcam.jpg", { type: "image/jpeg" });
   }
 
-  return { start, shoot, stop };
+  async function shoot() {
+    const file = await frame();
+    stop();
+    return file;
+  }
+
+  return { start, frame, shoot, stop };
 }
 
 // A photo dropped on or pasted into any part of the page.

@@ -29,6 +29,8 @@ const NOT_IN_IT = english(
 const WIDTHS = Object.values(PENS);
 const REPOSITORY = /^[A-Za-z0-9_][\w.-]{0,95}\/[A-Za-z0-9_][\w.-]{0,95}(@[\w.-]{1,100})?$/;
 
+const TAUGHT = /^[\w-]{1,8192}$/; // the names and numbers of a head, as Python's `to_link` writes them
+
 const TEST_DIGIT = /^test-\d{1,3}$/; // one that the networks trained here have not seen
 /** Whether a model is a network that a visitor has trained. */
 export const isTrained = (name) => /^yours-[\w-]{22}$/.test(name);
@@ -62,6 +64,7 @@ export function encodeLink(state, { models, start }) {
   const fields = {
     tab: task === TASKS[0] ? null : task,
     model: preset === first.preset ? null : preset,
+    taught: model?.link || null,
     patch_size: patchSize === model?.default_patch_size ? null : patchSize,
     fit: fit === first.fit ? null : fit,
     words: model?.takes_words && words ? words.join() : null,
@@ -87,11 +90,12 @@ function pictureFields(picture) {
 }
 
 /**
- * What no link holds, of a state: "photo", "drawing" (one that is too long), "second" (a second picture of one's own) or
- * null.
+ * What no link holds, of a state: "photo", "drawing" (one that is too long), "classes" (that were taught, too many), "second"
+ * (a second picture of one's own) or null.
  */
-export function leftOut(/** @type {import("./pageState.js").State} */ state) {
-  const { picture } = state[state.task];
+export function leftOut(/** @type {import("./pageState.js").State} */ state, /** @type {any} */ models = null) {
+  const { picture, preset } = state[state.task];
+  if (models?.get(preset)?.link === "") return "classes";
   if (picture?.upload) return "photo";
   if (picture?.strokes && encodeStrokes(picture.strokes, WIDTHS) === null) return "drawing";
   return state.view.features.second?.own ? "second" : null;
@@ -105,7 +109,7 @@ export function leftOut(/** @type {import("./pageState.js").State} */ state) {
  * @returns {{state: import("./pageState.js").State, model: {name: string, patchSize: number | null} | null} | null}
  */
 export function decodeLink(fragment, page) {
-  const fields = new URLSearchParams(fragment.replace(/^#/, "").slice(0, 4000));
+  const fields = new URLSearchParams(fragment.replace(/^#/, "").slice(0, 12_500));
   const name = fields.get("tab") ?? (NAMES.some((each) => fields.has(each)) ? TASKS[0] : null);
   const task = TASKS.find((each) => each === name);
   if (!task) return null;
@@ -119,9 +123,11 @@ export function decodeLink(fragment, page) {
   const size = integer(fields.get("patch_size"), 1, 10_000);
   const wanted = fields.get("model") ?? state[task].preset;
   const known = page.models.get(wanted);
-  /** @type {{name: string, patchSize: number | null} | null} */
+  const taught = TAUGHT.exec(fields.get("taught") ?? "")?.[0];
+  /** @type {{name: string, patchSize: number | null, taught?: string} | null} */
   let model = /** @type {any} */ (null);
   if (known?.task === task && known.on_machine) Object.assign(tab, { preset: wanted, patchSize: sizeOf(known, size) });
+  else if (!known && taught) model = { name: wanted, patchSize: size, taught };
   else if (known ? known.task === task : isOwnModel(task, wanted, page)) {
     model = { name: wanted, patchSize: size };
   }

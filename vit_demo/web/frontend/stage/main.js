@@ -63,6 +63,11 @@ export async function mount({ element, props, server, watch, ...given }) {
     "click",
     ({ target }) => target.dataset.mode && chooseMode(stage, target.dataset.mode),
   );
+  find(".teach-it").hidden = !host.querySelector(".teach");
+  find(".teach-it").addEventListener("click", () => {
+    change(stage, { section: "teach" });
+    scrollTo(0, 0);
+  });
   find(".trust").hidden = !host.querySelector(".faithfulness");
   find(".trust").addEventListener("click", () =>
     host.querySelector(".faithfulness").scrollIntoView({ block: "start" }),

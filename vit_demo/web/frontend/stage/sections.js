@@ -9,6 +9,8 @@ export const FIRST_SECTION = "attention";
 
 /** What is on the page of Explore: the map, what the tokens hold, and the chapter of the eight steps. */
 export const EXPLORE = [FIRST_SECTION, "features", "steps"];
+/** Sections that the header's button of another one leads to. */
+const WITHIN = { ...Object.fromEntries(EXPLORE.map((name) => [name, FIRST_SECTION])), teach: "build" };
 
 /**
  * Shows the parts of the open section, of `parts`, a list of [element, names of its sections], and marks its button in the
@@ -21,7 +23,7 @@ export function createSections(parts, onChoose) {
     document.body.dataset.section = name; // for the inputs, of which some are not there in every section
     for (const button of document.querySelectorAll("#header [data-section]")) {
       const own = /** @type {HTMLElement} */ (button).dataset.section ?? "";
-      button.setAttribute("aria-current", String(own === name || (own === FIRST_SECTION && EXPLORE.includes(name))));
+      button.setAttribute("aria-current", String(own === (WITHIN[name] ?? name)));
     }
     for (const [part, names] of parts) part.classList.toggle("elsewhere", !names.includes(name));
   }

@@ -4,15 +4,18 @@
 import { copyText, make, makeOptions, newId, setText, track } from "../../../shared/dom.js";
 import { english, formatCount, formatInteger, languageChange, translate } from "../../../shared/language.js";
 import { formatBytes } from "../../format.js";
-import { formatShape, NUMBERS, networkOf, problemOf, pythonCode, stagesOf, totalsOf } from "./network.js";
+import { formatShape, NUMBERS, networkOf, problemOf, pythonCode, stagesOf, totalsOf, waysHtml } from "./network.js";
 import { createTraining, html as trainingHtml } from "./train.js";
 
 export const order = 80;
 
 export const sections = ["build"];
 
+const ways = waysHtml("build");
+
 export const html = `
   <section class="chapter build">
+    ${ways}
     ${trainingHtml}
     <details class="change">
       <summary>Change the network</summary>
@@ -99,6 +102,10 @@ export function create(card, { change, request, startingPoints }) {
     setText(find(".code .news"), copied ? english("Copied.") : english("The code is selected: press Ctrl+C."));
   });
   find(".fields").addEventListener("submit", (event) => event.preventDefault());
+  find(".two-ways").addEventListener(
+    "click",
+    ({ target }) => target.dataset.way && change({ section: target.dataset.way }),
+  );
   show(first);
   languageChange.subscribe(card, () => show(shown, training));
 

@@ -1,0 +1,144 @@
+"""Requests that teach a network: what is refused, what is kept, and what a link brings back."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save
+
+import vit_demo
+from vit_demo.web.requests import teaching
+from vit_demo.web.requests.poll import handle
+from vit_demo.weights.taught import MAX_LINK
+
+from ...asynchronous import run
+from ...replies import unpack
+
+NAME = "taught-" + "x" * 22
+
+
+def ask(**fields):
+    while not {"result", "error"} & (reply := unpack(run(handle(fields)))).keys():
+        pass
+    return reply
+
+
+def example(kind: int, seed: int) -> dict[str, str]:
+    """A digit of 28 x 28 pixels: a bar or a box, somewhere."""
+    digit = np.zeros((28, 28), np.uint8)
+    col, row = divmod(seed, 6)
+    digit[4 + row : 20 + row, 4 + col : (8 if kind else 18) + col] = 255
+    if not kind:
+        digit[8 + row : 16 + row, 8 + col : 14 + col] = 0
+    Image.fromarray(digit).save(buffer := io.BytesIO(), "PNG")
+    return {"digit": "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()}
+
+
+CLASSES = [{"name": name, "examples": [example(kind, seed) for seed in range(5)]} for kind, name in enumerate("ab")]
+BASE = {"kind": "teach", "preset": "digits-tiny", "patch_size": 7, "fit": "crop"}
+
+
+@pytest.fixture(scope="module")
+def taught():
+    return ask(**BASE, classes=CLASSES)["result"]
+
+
+def test_the_reply_is_the_network_of_half_precision_and_its_link_brings_it_back(taught):
+    entry = taught["model"]
+    assert (taught["count"], entry["base"], entry["title"]) == (10, "digits-tiny", "a, b")
+    assert 0 <= taught["right"] <= 10 and len(entry["link"]) <= MAX_LINK
+    source = {**example(0, 9), "preset": entry["name"], "patch_size": 7, "fit": "crop"}
+    labels = ask(kind="result", source=source)["result"]["predictions"]["labels"]
+    assert sorted(labels) == ["a", "b"]
+    again = ask(kind="model", name=NAME, taught=entry["link"])["result"]
+    assert again["name"] == entry["name"] and again["link"]
+    assert ask(kind="map", source=source, method="libra_fullgrad")["result"]["map"]
+
+
+def test_another_example_costs_one_pass(taught, monkeypatch):
+    passes = []
+    real = teaching.read_token
+
+    def counted(*given, **options):
+        passes.append(given)
+        return real(*given, **options)
+
+    monkeypatch.setattr(teaching, "read_token", counted)
+    more = [CLASSES[0], {**CLASSES[1], "examples": [*CLASSES[1]["examples"], example(1, 7)]}]
+    assert ask(**BASE, classes=more)["result"]["count"] == 11 and len(passes) == 1
+    many = [{**one, "examples": [example(kind, seed) for seed in range(20, 30)]} for kind, one in enumerate(CLASSES)]
+    assert ask(**BASE, classes=many)["result"]["count"] == 20 and len(passes) == 21, "eight in a job, then the next"
+
+
+def test_one_class_teaches_nothing_yet_and_one_example_says_nothing_of_others():
+    assert ask(**BASE, classes=CLASSES[:1])["result"] == {"model": None, "right": None, "count": 5}
+    few = [CLASSES[0], {"name": "b", "examples": [example(1, 0)]}]
+    assert ask(**BASE, classes=few)["result"]["right"] is None
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [
+        (7, "needs a picture"),
+        ([{"name": "a", "examples": []}], "needs a picture"),
+        ([{"name": str(i), "examples": [example(0, i)]} for i in range(11)], "Teach 2 to"),
+        ([{"name": "a", "examples": 61 * [example(0, 0)]}], "At most"),
+        ([{"name": "a", "examples": 2 * [example(0, 0)]}, CLASSES[1]], "are the same"),
+        ([CLASSES[0], {**CLASSES[1], "name": "a"}], "Two classes"),
+        ([CLASSES[0], {**CLASSES[1], "name": " "}], "one line"),
+        ([CLASSES[0], {**CLASSES[1], "name": "b" * 41}], "one line"),
+        ([CLASSES[0], {**CLASSES[1], "name": None}], "one line"),
+        ([CLASSES[0], {"name": "b", "examples": [{"upload": "/etc/passwd"}]}], "not on the server"),
+        ([CLASSES[0], {"name": "b", "examples": [{"digit": "data:image/png;base64,AAAA"}]}], ""),
+        ([CLASSES[0], {"name": "b", "examples": ["x"]}], "no source"),
+    ],
+)
+def test_bad_classes_get_a_sentence(classes, words):
+    assert words in ask(**BASE, classes=classes)["error"]
+
+
+def forged(head: torch.Tensor, **about: str) -> str:
+    given = {
+        "format": "vit_demo taught 1",
+        "model": "digits-tiny",
+        "commit": "",
+        "patch_size": "7",
+        "labels": '["a", "b"]',
+    }
+    return base64.urlsafe_b64encode(save({"head": head}, given | about)).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "",
+        "AAAA",
+        "é",
+        7,
+        "A" * (MAX_LINK + 1),
+        forged(torch.full((2, 9), torch.inf)),
+        forged(torch.ones(3, 9)),
+        forged(torch.ones(2, 9), labels='["a", "a"]'),
+        forged(torch.ones(2, 9), labels="[" * 3000),
+        forged(torch.ones(2, 9), labels=json.dumps(["x" * 50, "b"])),
+        forged(torch.ones(2, 9), patch_size="x"),
+        forged(torch.ones(2, 9), format="another"),
+        forged(torch.ones(2, 9)),  # of other weights
+        forged(torch.ones(2, 9), model="/etc"),
+    ],
+)
+def test_hostile_links_get_a_sentence(link):
+    assert ask(kind="model", name=NAME, taught=link)["error"]
+
+
+def test_a_network_that_is_gone_says_so():
+    source = {**example(0, 0), "preset": NAME, "patch_size": 7, "fit": "crop"}
+    assert "are gone" in ask(kind="result", source=source)["error"]
+    with pytest.raises(vit_demo.PresetError, match="are gone"):
+        vit_demo.explore("x.png", NAME)

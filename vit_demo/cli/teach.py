@@ -1,0 +1,58 @@
+"""``teach``: classes of one's own, from a folder of pictures for each."""
+
+import argparse
+from pathlib import Path
+
+from vit_demo.cli.output import print_lines
+from vit_demo.cli.parser import Commands, add_command, add_device, add_fit
+from vit_demo.cli.pictures import is_picture
+from vit_demo.errors import InputError
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    examples = ["pets/ --model photos-tiny --out pets.safetensors", "symbols/ --model digits-small"]
+    description = "teach a network classes of your own, from a folder of pictures for each"
+    command = add_command(commands, "teach", run, description, examples)
+    command.add_argument("folder", type=Path, metavar="FOLDER", help="holds a folder for each class, named like it")
+    command.add_argument("--model", metavar="P", help="a preset, repository or folder (default: by the first picture)")
+    command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (default: that of the model)")
+    add_fit(command)
+    add_device(command)
+    command.add_argument(
+        "--out", type=Path, default=Path("taught.safetensors"), metavar="FILE", help="(default: %(default)s)"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Teaches, writes the file, and prints what the network gets right of examples that were left out."""
+    from vit_demo.teaching.teach import teach
+
+    taught = teach(
+        pictures_of(options.folder),
+        options.model,
+        patch_size=options.patch_size,
+        device=options.device,
+        fit=options.fit,
+    )
+    taught.save(options.out)
+    width = max(map(len, taught.labels))
+    pairs = zip(taught.labels, taught.confusion, strict=True)
+    rows = [f"  {label:{width}} {'  '.join(map(str, row))}" for label, row in pairs]
+    print_lines(
+        f"left out one at a time, {taught.confusion.trace()} of {taught.confusion.sum()} pictures are right; "
+        "by class, and by the class predicted:",
+        *rows,
+        f"wrote {options.out}; explain pictures with it by --model {options.out}",
+    )
+
+
+def pictures_of(folder: Path) -> dict[str, list[Path]]:
+    """The pictures in each folder of a folder, by its name; ``InputError`` if it cannot be read."""
+    try:
+        folders = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+        return {path.name: sorted(file for file in path.rglob("*") if is_picture(file)) for path in folders}
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be read ({error.strerror}): give a folder with one for each class."
+        ) from error

@@ -1,0 +1,113 @@
+"""Another classifier head for a network, which stays as it is: what its own head reads, and a copy around another."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from vit_demo.errors import PresetError
+from vit_demo.model import ViT
+from vit_demo.trace.outputs import logits_of
+from vit_demo.trace.own_vit import OwnViT
+from vit_demo.trace.running import in_this_thread, run_as
+from vit_demo.trace.traced_vit import TracedViT
+
+NO_TOKEN = "What the classifier of this network reads is not one vector: choose another to teach."
+OTHER_WIDTH = "This classifier was taught for another network: teach this one anew."
+ADDED = "taught_head"
+"""The name of a head that is added to a network of another library that has none."""
+
+
+@torch.no_grad()
+def read_token(network: TracedViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None) -> Tensor:
+    """What the head reads of images ``[B, C, height, width]``: ``[B, D]``; without a head, the network's output.
+
+    Raises:
+        PresetError: If the network's logits are not what its head gives for one such vector.
+    """
+    head, read = _head(network), list[Tensor]()
+
+    def note(_: nn.Module, args: tuple[Any, ...], __: Any) -> None:
+        read.append(args[0])
+
+    handle = head.register_forward_hook(in_this_thread(note))
+    try:
+        logits = network(pixels, patch_size=patch_size, kept_patches=kept_patches)
+    finally:
+        handle.remove()
+    if not network.config.num_classes and not network.is_own:
+        return logits.float()
+    if not read or read[-1].dim() != 2 or not torch.allclose(head(read[-1]), logits, rtol=1e-3, atol=1e-4):
+        raise PresetError(NO_TOKEN)
+    return read[-1].float()
+
+
+def with_head(network: TracedViT, weight: Tensor, bias: Tensor) -> TracedViT:
+    """The network with a linear head of weights ``[K, D]`` and ``[K]``; all other parts are the same, not copies.
+
+    Raises:
+        PresetError: If its head reads another number of features.
+    """
+    count, dim = weight.shape
+    head = nn.utils.skip_init(nn.Linear, dim, count, device=network.device, dtype=network.dtype).requires_grad_(False)
+    head.weight.copy_(weight)
+    head.bias.copy_(bias)
+    config, before = replace(network.config, num_classes=count), _head(network)
+    expected = getattr(before, "in_features", dim)
+    if network.is_own:
+        expected = config.num_features
+    if expected != dim:
+        raise PresetError(OTHER_WIDTH)
+    names = [name for name, one in network.module.named_modules() if one is before]
+    if network.is_own:
+        vit = cast(ViT, _replaced(network.module, ["head"], head))
+        vit.config = config
+        other: TracedViT = OwnViT(vit)
+    elif names:
+        other = TracedViT(_replaced(network.module, names[0].split("."), head), config, network.structure)
+        other.already = network.already
+    else:
+        where = _Headed(head, network.structure.output)
+        structure = replace(network.structure, output=where, has_head=True, already="")
+        module: Any = _replaced(network.module, [ADDED], head)
+        if hasattr(module, "num_classes"):  # 0 in timm's
+            module.num_classes = count
+        other = TracedViT(module, config, structure)
+    other.patch_size = network.patch_size
+    run_as(other.module, network.module)
+    return other
+
+
+@dataclass(frozen=True)
+class _Headed:
+    """The logits that a head makes of what a network without one returns."""
+
+    head: nn.Linear
+    where: Any
+
+    def __call__(self, output: Any) -> Tensor:
+        token = logits_of(output, self.where)
+        if token.shape[1] != self.head.in_features:
+            raise PresetError(OTHER_WIDTH)
+        return cast(Tensor, self.head(token))
+
+
+def _head(network: TracedViT) -> nn.Module:
+    """The module that gives the logits: the words of a network of pictures and text, or a linear map."""
+    if network.is_own:
+        return cast(ViT, network.module).head
+    words = getattr(network.module, "compare", None)
+    return words if isinstance(words, nn.Module) else network.head
+
+
+def _replaced(module: nn.Module, path: list[str], new: nn.Module) -> nn.Module:
+    """A copy of a module in which one part is another; the parts around it are copied, all others are shared."""
+    twin = copy.copy(module)
+    twin.__dict__ = {name: copy.copy(value) if isinstance(value, dict) else value for name, value in vars(twin).items()}
+    name, *rest = path
+    twin._modules[name] = _replaced(module.get_submodule(name), rest, new) if rest else new
+    return twin

@@ -1,0 +1,238 @@
+// @ts-check
+// "Teach your own classes": a box a class, to which the picture beside it, files and the webcam are added. The page then uses
+// the network that the server made of them, so that whatever it shows is about these classes.
+
+import { createWebcam } from "../../../inputs/photoInput.js";
+import { make, makeButton, setText, track } from "../../../shared/dom.js";
+import { english, languageChange, translate } from "../../../shared/language.js";
+import { isAwaited, menuModels, pageState, REPLACE } from "../../../shared/pageState.js";
+import { pause, SETTLE, sendPhoto } from "../../../shared/requests.js";
+import { percent } from "../../format.js";
+import { FIRST_SECTION } from "../../sections.js";
+import { waysHtml } from "../build/network.js";
+
+export const order = 81;
+
+export const sections = ["teach"];
+
+const ways = waysHtml("teach");
+
+export const html = `
+  <section class="chapter teach">
+    ${ways}
+    <h2>Teach it your own classes</h2>
+    <p class="lead">Draw something, or choose a photo, and add it to a class. From the second class on, the network tells yours
+      apart: only its last step is computed anew, by a formula.</p>
+    <div class="classes"></div>
+    <button type="button" class="quiet another">Another class</button>
+    <p class="sure" data-teach="accuracy" role="status"></p>
+    <button type="button" class="primary look-into" hidden>Look into it</button>
+    <p class="hint">A link to the network holds your classes, not your pictures. The server keeps photos for an hour, and of each
+      picture the numbers that the last step reads: at most 10 classes and 60 pictures.</p>
+  </section>`;
+
+const MOST_CLASSES = 10;
+const FILMED_EVERY = 400; // milliseconds
+const NOTHING = english("There is no picture to add: draw something, or choose a photo.");
+const NO_WEBCAM = english("The webcam could not be used: allow it in the browser, or choose a photo.");
+const ADD = { digits: english("Add this drawing"), photos: english("Add this photo") };
+const FIRST = {
+  digits: english("Draw something and add it to the first class."),
+  photos: english("Add a photo to the first class."),
+};
+
+export function create(card, { change, request, upload }) {
+  const find = (selector) => card.querySelector(selector);
+  // Drawings and photos have different networks: `name` is that of the newest, `last` what the server said of it.
+  const start = () => ({ classes: /** @type {any[]} */ ([]), name: "", last: /** @type {any} */ (null) });
+  const kept = { digits: start(), photos: start() };
+  const task = () => pageState.get()?.task ?? "digits";
+  const classes = () => kept[task()].classes;
+  let news = "";
+  let shown = /** @type {any} */ (null); // the result on the stage
+  let turn = Promise.resolve(); // one request after the other
+
+  function createClass() {
+    const name = translate("class {number}", { number: classes().length + 1 });
+    const input = make("input", { value: name, maxLength: 40, autocomplete: "off", spellcheck: false });
+    input.setAttribute("aria-label", translate("Name of the class"));
+    const [number, bar] = [make("span", { className: "number" }), track(0)];
+    const [pictures, video] = [
+      make("div", { className: "pictures" }),
+      make("video", { muted: true, playsInline: true, hidden: true }),
+    ];
+    const add = makeButton(() => addShown(one), { className: "quiet" });
+    add.dataset.teach = "add";
+    const file = make("input", { type: "file", accept: "image/*,.heic,.heif,.avif", multiple: true, hidden: true });
+    const choose = makeButton(() => file.click(), { className: "link" }, english("Files"));
+    const film = make("button", { type: "button", className: "link film" }, english("Hold to film"));
+    const head = make("div", { className: "field" }, input, number);
+    const box = make("div", { className: "box" }, head, bar, pictures, video, make("p", {}, add, choose, film), file);
+    box.dataset.teach = "class";
+    const one = { name, examples: /** @type {any[]} */ ([]), box, input, number, bar, pictures, add, film };
+    input.addEventListener("change", () => attempt(one, () => ({ name: input.value })));
+    file.addEventListener("change", () => {
+      addFiles(one, [...(file.files ?? [])]);
+      file.value = "";
+    });
+    box.addEventListener("drop", ({ dataTransfer }) => addFiles(one, [...(dataTransfer?.files ?? [])]));
+    holdToFilm(film, video, one);
+    return one;
+  }
+
+  /** Teaches with one class changed by what `partOf()` returns; if the server refuses that, everything stays as it was. */
+  function attempt(one, partOf) {
+    turn = turn.then(async () => {
+      const own = kept[task()];
+      const { preset, patchSize, fit } = pageState.get()[task()];
+      const part = partOf();
+      const wanted = classes().map((each) => (each === one ? { ...each, ...part } : each));
+      const filled = wanted.filter(({ examples }) => examples.length);
+      const fields = {
+        preset: menuModels.latest().get(preset)?.base ?? preset,
+        patch_size: patchSize,
+        fit: fit ?? "crop",
+        classes: filled.map(({ name, examples }) => ({ name, examples: examples.map(({ source }) => source) })),
+      };
+      const reply = filled.length ? await request({ kind: "teach", ...fields }) : { result: {} };
+      news = reply?.error ?? "";
+      if (reply?.result) {
+        Object.assign(one ?? {}, part);
+        own.last = filled.length ? reply.result : null;
+        if (own.last?.model) use(own, patchSize);
+      }
+      draw();
+    });
+    return turn;
+  }
+
+  /** The page uses the newest network, which takes the place of the one before in the menu. */
+  function use(own, patchSize) {
+    const [models, before, entry] = [menuModels.latest(), own.name, own.last.model];
+    own.name = entry.name;
+    models.set(entry.name, entry);
+    pageState.changeTab(entry.task, { preset: entry.name, patchSize }, REPLACE);
+    if (before !== entry.name) models.delete(before);
+    menuModels.publish(models);
+  }
+
+  const add = (one, source, picture) => attempt(one, () => ({ examples: [...one.examples, { source, picture }] }));
+
+  function say(words) {
+    news = words;
+    draw();
+  }
+
+  async function addShown(one) {
+    while (isAwaited()) await pause(SETTLE);
+    if (!shown) return say(NOTHING);
+    const { digit, upload, example } = shown.source;
+    add(one, digit ? { digit } : upload ? { upload } : { example }, digit ?? shown.photo.image);
+  }
+
+  async function addFiles(one, files) {
+    for (const file of files) {
+      const sent = await sendPhoto(upload, file);
+      if (sent.error) say(sent.error);
+      else await add(one, { upload: sent.path }, URL.createObjectURL(file));
+    }
+  }
+
+  function holdToFilm(button, video, one) {
+    const webcam = createWebcam(video);
+    let isHeld = false;
+    async function start(event) {
+      if (event.repeat || (event.key && ![" ", "Enter"].includes(event.key))) return;
+      event.preventDefault();
+      isHeld = true;
+      try {
+        if (!(await webcam.start())) return;
+        while (isHeld) {
+          await pause(FILMED_EVERY);
+          if (isHeld) await addFiles(one, [await webcam.frame()]);
+        }
+      } catch {
+        say(NO_WEBCAM);
+      }
+      webcam.stop();
+    }
+    const stop = () => {
+      isHeld = false;
+      webcam.stop();
+    };
+    for (const name of ["pointerdown", "keydown"]) button.addEventListener(name, start);
+    for (const name of ["pointerup", "pointerleave", "pointercancel", "keyup", "blur"])
+      button.addEventListener(name, stop);
+  }
+
+  function draw() {
+    while (classes().length < 2) classes().push(createClass());
+    const { name: taught, last } = kept[task()];
+    const isOurs = shown && shown.source.preset === taught;
+    for (const one of classes()) {
+      const found = isOurs && shown.predictions.find(({ label }) => label === one.name);
+      one.input.value = one.name;
+      one.number.textContent = found ? percent(100 * found.probability, 1) : "";
+      one.bar.firstElementChild.style.width = `${100 * (found ? found.probability : 0)}%`;
+      one.box.classList.toggle("first", Boolean(found) && found === shown.predictions[0]);
+      setText(one.add, ADD[task()]);
+      one.film.hidden = task() === "digits" || !navigator.mediaDevices?.getUserMedia;
+      one.pictures.replaceChildren(...one.examples.map((example) => thumbnail(one, example)));
+    }
+    const boxes = classes().map(({ box }) => box);
+    if (
+      boxes.some((box, i) => box !== find(".classes").children[i]) ||
+      find(".classes").children.length !== boxes.length
+    ) {
+      find(".classes").replaceChildren(...boxes);
+    }
+    find(".another").hidden = boxes.length >= MOST_CLASSES;
+    find(".look-into").hidden = !last?.model;
+    setText(find(".sure"), news || noteOf(last));
+  }
+
+  function noteOf(last) {
+    if (!last) return FIRST[task()];
+    if (!last.model) return english("Now add a picture to another class.");
+    if (last.right === null)
+      return english("Add a second picture to each class: then each can be left out once, to see how sure one may be.");
+    return translate("Left out one at a time, *{right} of {count}* are right.", last);
+  }
+
+  function thumbnail(one, example) {
+    const remove = () => attempt(one, () => ({ examples: one.examples.filter((each) => each !== example) }));
+    const picture = make("img", { src: example.picture, alt: "", className: example.source.digit ? "ink" : "" });
+    const button = makeButton(remove, { title: translate("Remove") }, picture);
+    button.setAttribute("aria-label", translate("Remove"));
+    return button;
+  }
+
+  find(".another").addEventListener("click", () => {
+    classes().push(createClass());
+    draw();
+    classes().at(-1).input.select();
+  });
+  find(".look-into").addEventListener("click", () => {
+    change({ section: FIRST_SECTION });
+    scrollTo({ top: 0 });
+  });
+  find(".two-ways").addEventListener(
+    "click",
+    ({ target }) => target.dataset.way && change({ section: target.dataset.way }),
+  );
+  languageChange.subscribe(card, draw);
+  pageState.subscribe(card, (state) => {
+    if (state?.view.section !== "teach") return;
+    const hasTwo = classes().filter(({ examples }) => examples.length).length > 1;
+    const preset = state[state.task].preset;
+    if (hasTwo && !menuModels.latest().get(preset)?.base)
+      attempt(null, () => ({})); // another network was chosen
+    else draw();
+  });
+
+  function show(result) {
+    shown = result;
+    draw();
+  }
+  return { show };
+}

@@ -1,0 +1,146 @@
+"""Networks that a visitor teaches: what the head reads of each picture is kept, and the head computed anew each time.
+
+A request holds all examples, so nothing is lost if what is kept is gone; only new ones take a forward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vit_demo.errors import InputError
+from vit_demo.inference.inputs import ModelInput
+from vit_demo.service.engine import get_engine
+from vit_demo.service.job import Job, owner, report
+from vit_demo.service.limits import job_bytes
+from vit_demo.teaching.teach import fitted
+from vit_demo.trace.other_head import read_token
+from vit_demo.web.catalog.menu import model_entry
+from vit_demo.web.requests import parse
+from vit_demo.web.requests.packing import pack
+from vit_demo.weights import Preset
+from vit_demo.weights.taught import MAX_VISITOR_CLASSES, check_labels, from_link, taught_preset
+from vit_demo.weights.trained import Shares, keep_taught
+
+MAX_EXAMPLES = 60
+NEW_AT_ONCE = 8
+"""Passes of one job: with more new pictures the page asks again, behind others."""
+TOKEN_BYTES = 300
+"""Of an entry, beside its numbers."""
+NOT_SEPARABLE = "These pictures could not be told apart at all: add others."
+
+_tokens: Shares[NDArray[np.float32]] = Shares(16 << 20, 1 << 20)
+
+
+@dataclass(frozen=True)
+class TeachRequest:
+    """What is to be taught: a source for each example, of the network whose head is replaced.
+
+    Attributes:
+        name: Of the network.
+        labels: Of the classes that have examples.
+        examples: With the index of the class of each.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    examples: tuple[tuple[int, parse.ResultRequest], ...]
+
+    @classmethod
+    def parse(cls, fields: dict[str, Any]) -> TeachRequest:
+        """Checks the fields of a request.
+
+        Args:
+            fields: ``preset``, ``patch_size`` and ``fit`` as in the ``source`` of a result, and ``classes``, each with
+                ``name`` and ``examples``, which hold a picture as that does.
+
+        Raises:
+            InputError: If one is not valid.
+        """
+        classes = fields.get("classes")
+        if not isinstance(classes, list) or not all(
+            isinstance(one, dict) and isinstance(one.get("examples"), list) and one["examples"] for one in classes
+        ):
+            raise InputError("Each class needs a picture: add one.")
+        if sum(len(one["examples"]) for one in classes) > MAX_EXAMPLES:
+            raise InputError("At most {0} pictures can be taught: remove one first.", MAX_EXAMPLES)
+        names = [one.get("name") for one in classes]
+        labels = check_labels(names, MAX_VISITOR_CLASSES, least=1)
+        shared = {name: fields.get(name) for name in ("preset", "patch_size", "fit")}
+        examples = tuple(
+            (index, parse.ResultRequest.parse({**picture, **shared} if isinstance(picture, dict) else None))
+            for index, one in enumerate(classes)
+            for picture in one["examples"]
+        )
+        return cls(parse.preset_name(shared["preset"]), labels, examples)
+
+
+def teach_job(request: TeachRequest, preset: Preset) -> Job[bytes]:
+    """The job that teaches a network.
+
+    Args:
+        request: What is to be taught.
+        preset: Of its name.
+
+    Returns:
+        A job with a packed reply: ``{"result": {"model", "right", "count"}}``, where ``model`` is the new network for
+        the menu, None with fewer than two classes, and ``right`` how many of ``count`` examples a head gets right that
+        has not seen them, None if a class has but one; or ``{"done", "total"}``, to be asked again.
+    """
+    who, engine, base = owner.get(), get_engine(), preset.own
+
+    def token(source: parse.ResultRequest) -> NDArray[np.float32]:
+        size = base.check_patch_size(source.patch_size)
+        given = ModelInput.of(source.source.read(), base, size, source.fit)
+        found = engine.run_on_model(base, size, read_token, given.pixels)[0].numpy()
+        _tokens.put(source.key.hex(), found, who, found.nbytes + TOKEN_BYTES)
+        return found
+
+    def work() -> bytes:
+        read, left = list[NDArray[np.float32]](), NEW_AT_ONCE
+        for _, source in request.examples:
+            report(len(read), len(request.examples))
+            known = _tokens.get(source.key.hex())
+            left -= known is None
+            if left < 0:
+                return pack({"done": len(read), "total": len(request.examples)})
+            read.append(token(source) if known is None else known)
+        return pack({"result": _taught(request, base, read, who)})
+
+    pools = [source.source.pool(base) for _, source in request.examples]
+    pool = "files" if "files" in pools else base.task if base.trusted else "visitors"
+    key = ("teach", request, who)
+    return engine.jobs.submit(key, work, pool, job_bytes(base, base.default_patch_size))
+
+
+async def open_link(text: Any, find: Callable[[str], Awaitable[Preset]]) -> Preset:
+    """The network of a link, kept for the one who opened it; ``find`` gets the preset of its name.
+
+    Raises:
+        CheckpointError: If the link is damaged.
+        PresetError: If its network cannot be found.
+    """
+    parsed = from_link(text)
+    return keep_taught(parsed.preset(await find(parse.preset_name(parsed.model))), owner.get())
+
+
+def _taught(request: TeachRequest, base: Preset, tokens: list[NDArray[np.float32]], who: str) -> dict[str, Any]:
+    classes = [index for index, _ in request.examples]
+    counts = np.bincount(classes, minlength=len(request.labels))
+    if len(request.labels) < 2:
+        return {"model": None, "right": None, "count": len(classes)}
+    found = fitted(tokens, classes, request.labels)
+    head = np.column_stack([found.weight, found.bias]).astype(np.float16).astype(np.float32)  # as a link holds it
+    if not np.isfinite(head).all():
+        raise InputError(NOT_SEPARABLE)
+    right = int((found.left_out.argmax(1) == classes).sum())
+    taught = taught_preset(base, request.examples[0][1].patch_size, request.labels, head)
+    return {
+        "model": model_entry(keep_taught(taught, who)),
+        "right": right if counts.min() > 1 else None,
+        "count": len(classes),
+    }

@@ -1,0 +1,229 @@
+"""Networks with a head that was taught: as presets, as files, and as texts short enough for a link."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+
+from vit_demo.errors import CheckpointError, InputError, LabelError
+from vit_demo.resources import resource_folder
+from vit_demo.sentences import sentence
+from vit_demo.trace import Output, TracedViT
+from vit_demo.trace.other_head import with_head
+from vit_demo.weights.preset import Preset
+from vit_demo.weights.safetensors_io import read_metadata
+from vit_demo.words.classifier import with_words
+
+if TYPE_CHECKING:
+    from torch import nn
+
+FORMAT = "vit_demo taught 1"
+ENDING = ".safetensors"
+MAX_LABEL = 40
+"""Characters of the name of a class."""
+MAX_CLASSES, MAX_VISITOR_CLASSES = 50, 10
+MAX_FILE_BYTES = 1 << 22
+MAX_LINK = 8192
+"""Characters of a taught network in a link."""
+DAMAGED = "{0} is not a file that `vit-demo teach` wrote: teach the network again."
+BAD_LINK = "The taught classes of this link are damaged: ask for the link again."
+
+Head = NDArray[np.float32]
+"""Weights and, in the last column, biases of a linear head, ``[K, D + 1]``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Taught:
+    """A network whose head was computed from examples: pass it as ``model`` to ``explore`` or ``Explainer``.
+
+    Attributes:
+        labels: The names of the classes.
+        accuracy: The share of the examples that a head gets right which has not seen them, in [0, 1].
+        confusion: int64 ``[K, K]``: examples by their class and by the class that such a head predicts.
+        shrinkage: Of the ridge regression, chosen by leaving out one example at a time.
+        temperature: By which its outputs are divided before a softmax, chosen alike.
+        head: float32 ``[K, D + 1]``: the weights, divided by the temperature, and in the last column the biases.
+        preset: The network; of one in memory, what is known of it.
+        patch_size: In pixels: that of the examples.
+        module: A network in memory with its new head; None for a named one.
+        transform: From a picture to its input, as it was given.
+        output: Where its logits are.
+    """
+
+    labels: tuple[str, ...]
+    accuracy: float
+    confusion: NDArray[np.int64]
+    shrinkage: float
+    temperature: float
+    head: Head = field(repr=False)
+    preset: Preset = field(repr=False)
+    patch_size: int
+    module: nn.Module | None = field(default=None, repr=False)
+    transform: Any = field(default=None, repr=False)
+    output: Output | None = field(default=None, repr=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes names and head into a file that ``explore`` takes as ``model``; the network itself is not in it.
+
+        Args:
+            path: Ends in ``.safetensors``; it is overwritten.
+
+        Raises:
+            InputError: If the network is in memory, whose weights nothing names, or the file cannot be written.
+        """
+        if self.preset.base is None:
+            raise InputError("This network has no name that a file could hold: save its head and labels yourself.")
+        if not os.fspath(path).endswith(ENDING):
+            raise InputError(f"The name of the file must end in {ENDING}.")
+        try:
+            Path(path).write_bytes(to_bytes(self.preset))
+        except OSError as error:
+            raise InputError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
+
+
+def check_labels(labels: Iterable[Any], most: int = MAX_CLASSES, least: int = 2) -> tuple[str, ...]:
+    """The names of classes, without the space around them; ``LabelError`` unless they can be told apart and shown."""
+    names = tuple(labels)
+    if not least <= len(names) <= most:
+        raise LabelError("Teach 2 to {0} classes, not {1}.", most, len(names))
+    for name in names:
+        if not isinstance(name, str) or not name.strip() or len(name) > MAX_LABEL or not name.isprintable():
+            raise LabelError("The name of a class must be one line of 1 to {0} characters.", MAX_LABEL)
+    stripped = tuple(name.strip() for name in names)
+    if len(set(stripped)) < len(stripped):
+        twice = next(name for name in stripped if stripped.count(name) > 1)
+        raise LabelError("Two classes are called “{0}”: give one another name.", twice)
+    return stripped
+
+
+def taught_preset(
+    base: Preset, patch_size: int, labels: tuple[str, ...], head: Head, name: str = "taught", title: str = ""
+) -> Preset:
+    """The preset of a network with another head.
+
+    Args:
+        base: Its own; of a network that was taught before, the one that was.
+        patch_size: That of the examples, which becomes the default.
+        labels: Of the classes.
+        head: See ``Head``.
+        name: In requests.
+        title: In the menu; the labels for an empty one.
+    """
+    base = base.own
+    sizes = base.patch_sizes if base.flexible or base.source != "bundled" else (patch_size,)
+    return replace(
+        base,
+        name=name,
+        title=title or ", ".join(labels),
+        labels=labels,
+        config=replace(base.config, num_classes=len(labels)),
+        patch_sizes=sizes,
+        default_patch_size=base.check_patch_size(patch_size),
+        scores="softmax",
+        takes_words=False,
+        confidence_threshold=0.5,
+        max_entropy=float("inf"),
+        note="",
+        base=base,
+        head=head.tobytes(),
+    )
+
+
+@torch.inference_mode(False)
+def with_classes(network: TracedViT, preset: Preset) -> TracedViT:
+    """The network of a preset with the classes that this has: typed words, a head that was taught, or its own."""
+    if not preset.head:
+        return with_words(network, preset.labels, preset.template)
+    head = torch.frombuffer(bytearray(preset.head), dtype=torch.float32).view(len(preset.labels), -1)
+    return with_head(network, head[:, :-1], head[:, -1])
+
+
+def commit_of(base: Preset, patch_size: int) -> str:
+    """What tells the weights of a preset from others of that name: their commit, or the digest of bundled ones."""
+    if base.source != "bundled":
+        return base.revision
+    path = resource_folder("checkpoints") / f"{base.checkpoint_name(patch_size)}{ENDING}"
+    return read_metadata(path).get("digest", "")
+
+
+def to_bytes(preset: Preset, dtype: torch.dtype = torch.float32) -> bytes:
+    """A safetensors file with the head of a preset that was taught, and in its header whose it is."""
+    base, size = preset.own, preset.default_patch_size
+    about = {"format": FORMAT, "model": base.name, "commit": commit_of(base, size), "patch_size": str(size)}
+    head = torch.frombuffer(bytearray(preset.head), dtype=torch.float32).view(len(preset.labels), -1)
+    return save({"head": head.to(dtype)}, about | {"labels": json.dumps(preset.labels, ensure_ascii=False)})
+
+
+class Parsed(NamedTuple):
+    """What such a file holds."""
+
+    model: str
+    patch_size: int
+    commit: str
+    labels: tuple[str, ...]
+    head: Head
+
+    @classmethod
+    def of(cls, data: bytes, message: str, most: int = MAX_CLASSES) -> Parsed:
+        """Checks the bytes of anybody; ``CheckpointError`` with a message if they are not those of ``to_bytes``."""
+        try:
+            about = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+            head = load(data)["head"].float().numpy()
+            labels = check_labels(json.loads(about["labels"]), most)
+            found = cls(about["model"], int(about["patch_size"]), about["commit"], labels, head)
+            is_whole = head.ndim == 2 and len(head) == len(found.labels) and head.shape[1] > 1
+            if about["format"] != FORMAT or not is_whole or not np.isfinite(head).all():
+                raise ValueError
+        except (KeyError, TypeError, ValueError, RecursionError, SafetensorError) as error:
+            raise CheckpointError(message) from error
+        return found
+
+    def preset(self, base: Preset, name: str = "taught") -> Preset:
+        """The preset of the network with this head; ``CheckpointError`` if its weights are others now."""
+        if commit_of(base, base.check_patch_size(self.patch_size)) != self.commit:
+            raise CheckpointError("This was taught with other weights of {0}: teach the network again.", base.name)
+        return taught_preset(base, self.patch_size, self.labels, self.head, name)
+
+
+def file_preset(name: str, find: Callable[[str], Preset]) -> Preset:
+    """The preset of a file that ``Taught.save`` wrote; ``find`` is ``find_preset``.
+
+    Raises:
+        CheckpointError: If it is none, is damaged, or was taught with other weights.
+    """
+    path, damaged = Path(name), sentence(DAMAGED, Path(name).name)
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise CheckpointError(damaged)
+    parsed = Parsed.of(path.read_bytes(), damaged)
+    if parsed.model.endswith(ENDING):
+        raise CheckpointError(damaged)
+    return parsed.preset(find(parsed.model), name)
+
+
+def to_link(preset: Preset) -> str:
+    """A taught network, in half precision, as text for a link; empty if that would be too long."""
+    text = base64.urlsafe_b64encode(to_bytes(preset, torch.float16)).decode().rstrip("=")
+    return text if len(text) <= MAX_LINK else ""
+
+
+def from_link(text: Any) -> Parsed:
+    """What the text of a link holds, by anybody; ``CheckpointError`` if it is damaged."""
+    if not isinstance(text, str) or len(text) > MAX_LINK or not re.fullmatch(r"[\w-]+", text, re.ASCII):
+        raise CheckpointError(BAD_LINK)
+    try:
+        data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError as error:
+        raise CheckpointError(BAD_LINK) from error
+    return Parsed.of(data, BAD_LINK, MAX_VISITOR_CLASSES)
