@@ -143,7 +143,7 @@ function littleOf({ predictions: [first] }, { needed, enough }) {
   if (!enough?.patches) return "";
   const values = { count: enough.patches.length, name: first.label, share: percent(100 * constants.enoughShare) };
   const words = translate(
-    "*1 square* is enough: with all others taken out of the input, not painted over, *{name}* keeps {share} of its probability.|*{count} squares*, the fewest found, are enough: with all others taken out of the input, not painted over, *{name}* keeps {share} of its probability.",
+    "*1 square* is enough: with all others taken out of the input, not painted over, *{name}* keeps at least {share} of its probability.|*{count} squares*, the fewest found, are enough: with all others taken out of the input, not painted over, *{name}* keeps at least {share} of its probability.",
     values,
   );
   if (!needed?.patches) return words;
