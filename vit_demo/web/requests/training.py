@@ -74,6 +74,7 @@ class Run:
         before: The name of the network before the training.
         mistakes: Test digits that it gets wrong.
         job: The work.
+        is_running: Whether it has begun.
     """
 
     digit: Tensor | None
@@ -83,6 +84,7 @@ class Run:
     before: str = ""
     mistakes: list[dict[str, Any]] = field(default_factory=list)
     job: Job[None] | None = None
+    is_running: bool = False
     looked: float = 0.0
 
 
@@ -133,6 +135,7 @@ def _begin(fields: Any, source: Any) -> str:
     read = _digit_source(source)
 
     def work() -> None:
+        run.is_running = True
         until = time.monotonic() + seconds
         if read is not None:
             run.digit = digit_to_tensor(to_mnist(read.read()))[0]
@@ -241,7 +244,7 @@ def _shown(name: str, run: Run, is_done: bool) -> dict[str, Any]:
     losses = list(history.loss)
     size = max(1, len(losses) // SHOWN_LOSSES)
     means = [sum(part) / len(part) for part in (losses[i : i + size] for i in range(0, len(losses), size))]
-    state = ("done" if run.model else "ended") if is_done else "running" if losses else "waiting"
+    state = ("done" if run.model else "ended") if is_done else "running" if run.is_running else "waiting"
     return {
         "run": name,
         "state": state,

@@ -4,7 +4,7 @@
 import { make, setText } from "../shared/dom.js";
 import { createTooltip, setExplainedText } from "../shared/glossary/glossary.js";
 import { english, translate } from "../shared/language.js";
-import { defaultQueryName, percent, placeOf, queryName } from "./format.js";
+import { defaultQueryName, percent, placeOf, queryName, targetOf } from "./format.js";
 import { setHeadline } from "./headline.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 import { placeAmong } from "./methods.js";
@@ -38,9 +38,12 @@ export function createCaption(element, methods) {
     announce(drawing, entry, words.subject, reading);
     legend.update(drawing);
     const { preset } = result.source;
-    const place = isMeasured(drawing) ? placeAmong(method, preset) : null;
+    const place = isMeasured(drawing) && !otherClass(drawing) ? placeAmong(method, preset) : null;
     const all = Object.values(methods).filter((each) => placeAmong(each, preset)).length;
-    setText(find(".rank"), place ? translate("place {place} of {all} ›", { place, all }) : english("other maps ›"));
+    setText(
+      find(".rank"),
+      place ? translate("no. {place} of {all} by faithfulness ›", { place, all }) : english("other maps ›"),
+    );
     const about = choices.hovered === null && reading ? `${words.subject}. ${reading}` : words.subject;
     const label = translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
       subject: about.replaceAll("*", ""),
@@ -72,7 +75,7 @@ export function createCaption(element, methods) {
     const remark = faint ? ` *${translate("Nothing stands out.")}* ${translate(method.faintReason)}` : "";
     return {
       sentence: (isFirstMap(drawing) ? firstSentence(result) : chosenMethod.sentence(result, view)) + remark,
-      subject: method.subject(result, drawing.view),
+      subject: method.subject(result, drawing.view) + otherClass(drawing),
       reading: choices.section === "features" ? "" : valueText(drawing, entry),
     };
   }
@@ -108,6 +111,13 @@ export function createCaption(element, methods) {
   }
 
   return { update, clear, announceNext };
+}
+
+/** That the map is about another class than the predicted one, in words. */
+function otherClass({ result, method, view }) {
+  const [first] = result.predictions;
+  const isOther = method.classSpecific && targetOf(result, view.label).index !== first.index;
+  return isOther ? ` · ${translate("yet it says *{label}*", { label: first.label })}` : "";
 }
 
 /** Whether the map is the one of its method that was tested. */

@@ -1,7 +1,8 @@
 // @ts-check
 // The challenge below the picture: rub out squares until the network says something else, and the fewest that a search finds.
 
-import { setText } from "../shared/dom.js";
+import { constants } from "../shared/constants.js";
+import { documentEvents, setText } from "../shared/dom.js";
 import { english, translate, translateName } from "../shared/language.js";
 import { createTasks } from "../shared/tasks.js";
 import { percent } from "./format.js";
@@ -17,14 +18,16 @@ export function createChallenge(element, { request, onDrop, redraw }) {
   const [words, undo, fewest, enough] = [".challenge p", ".undo", ".fewest", ".enough"].map(find);
   let whole = /** @type {any} */ (null); // the picture with all its squares
   let wanted = "needed"; // the search that was begun last
+  let shown = /** @type {any} */ (null); // the result on the stage
+  let preview = /** @type {any} */ (null); // {result, hidden}: its squares but the fewest that are enough, if those are shown alone
   const tasks = createTasks(() => subjectOf(wanted), redraw);
   const subjectOf = (/** @type {string} */ kind) =>
     whole && { result: whole, fields: { wanted: kind, label: whole.predictions[0].index } };
   const foundOf = (/** @type {string} */ kind) => (whole ? (tasks.of(subjectOf(kind))?.found ?? null) : null);
 
+  /** What a search finds; null if it was cancelled, or the picture is another by then. */
   async function search(/** @type {string} */ kind) {
     const searched = whole;
-    if (tasks.of(subjectOf(wanted))?.running) return tasks.cancel(subjectOf(wanted));
     wanted = kind;
     if (!foundOf(kind)) {
       await tasks.start(subjectOf(kind), { found: null }, async ({ put, isCurrent, onProgress }) => {
@@ -34,29 +37,53 @@ export function createChallenge(element, { request, onDrop, redraw }) {
         return reply;
       });
     }
-    const patches = droppedBy(whole, kind, foundOf(kind));
-    if (patches && whole === searched) onDrop(patches);
+    return whole === searched ? foundOf(kind) : null;
   }
 
-  undo.addEventListener("click", () => onDrop(null));
-  fewest.addEventListener("click", () => search("needed"));
-  enough?.addEventListener("click", () => search("enough"));
+  /** A press of a button: it ends the search that runs, or begins. */
+  const onPress = (button, begin) =>
+    button?.addEventListener("click", () =>
+      tasks.of(subjectOf(wanted))?.running ? tasks.cancel(subjectOf(wanted)) : begin(),
+    );
+
+  /** Hides squares in the pictures alone: answer, test and files stay those of the whole picture. */
+  function hide(/** @type {Set<number> | null} */ hidden) {
+    preview = hidden && { result: shown, hidden };
+    redraw();
+  }
+
+  undo.addEventListener("click", () => (preview ? hide(null) : onDrop(null)));
+  onPress(fewest, async () => {
+    const patches = droppedBy(whole, "needed", await search("needed"));
+    if (patches) onDrop(patches);
+  });
+  onPress(enough, async () => {
+    if (preview) return hide(null);
+    const patches = droppedBy(whole, "enough", await search("enough"));
+    if (!patches) return;
+    hide(new Set(patches));
+    if (!fewest.hidden) search("needed");
+  });
+  documentEvents(element)("keydown", ({ key }) => key === "Escape" && preview && hide(null));
 
   function update({ result, whole: next, choices }) {
     const [first] = next.predictions;
     whole = first ? next : null;
+    shown = result;
+    if (preview?.result !== result) preview = null;
     const task = whole && tasks.of(subjectOf(wanted));
     const count = result.dropped.length - next.dropped.length;
-    undo.hidden = !choices.dropped?.length;
+    undo.hidden = !choices.dropped?.length && !preview;
     fewest.hidden = first?.scores !== "softmax" || next.predictions.length < 2;
     setText(fewest, labelOf(task, english("Show me the fewest")));
     const found = { needed: foundOf("needed"), enough: foundOf("enough") };
     const news = task?.error || wordsOf(result, next, count, found, !choices.dropping);
-    setText(words, news);
+    setText(words, preview ? translate("Shown: the squares that are enough.") : news);
     if (enough) {
       enough.disabled = !whole;
-      setText(enough, labelOf(task, english("Keep the fewest that are enough")));
-      setText(find(".little"), wanted === "enough" && (task?.error || found.enough) ? news : "");
+      const idle = preview ? english("Show the whole picture again") : english("Show the fewest that are enough");
+      setText(enough, labelOf(task, idle));
+      setText(find(".little"), task?.error || littleOf(next, found));
     }
     const isSame = Boolean(first) && result.predictions[0].index === first.index;
     find(".challenge").classList.toggle("won", count > 0 && Boolean(first) && !isSame);
@@ -70,7 +97,7 @@ export function createChallenge(element, { request, onDrop, redraw }) {
     undo.hidden = fewest.hidden = true;
   }
 
-  return { update, clear };
+  return { update, clear, hidden: (result) => (preview?.result === result ? preview.hidden : null) };
 }
 
 /** The patches that are rubbed out to show what a search found: the set, or all others of a set that is enough. */
@@ -90,26 +117,18 @@ function labelOf(task, idle) {
 function wordsOf({ predictions, dropped }, whole, count, found, isLooking) {
   const [first, before] = [predictions[0], whole.predictions[0]];
   if (!before) return translate("Rub out squares: what changes?");
-  const { needed, enough } = found;
+  const { needed } = found;
   if (needed && !needed.patches && !count) {
     return translate("Whatever is rubbed out, it says {name} down to its last square.", { name: before.label });
   }
   if (count <= 0 && isLooking) return english("Choose a square: what does it look at?");
   if (count <= 0) return english("Rub out squares. Can you make it say something else?");
   const values = { count, name: first.label, before: before.label };
-  const shows = (kind) => String(droppedBy(whole, kind, found[kind])) === String(dropped);
-  if (needed?.patches && shows("needed")) {
+  if (needed?.patches && String(droppedBy(whole, "needed", needed)) === String(dropped)) {
     const fewest = { ...values, name: translateName(needed.prediction ?? first.name) };
     return needed.is_minimal
       ? translate("The fewest found, 1: now it says *{name}*.|The fewest found, {count}: now it says *{name}*.", fewest)
       : translate("Found 1: now it says *{name}*.|Found {count}, fewer may do: now it says *{name}*.", fewest);
-  }
-  if (enough?.patches && shows("enough")) {
-    const kept = { count: enough.patches.length, name: before.label };
-    return translate(
-      "1 square is enough for *{name}*.|The fewest found: {count} squares are enough for *{name}*.",
-      kept,
-    );
   }
   if (first.index !== before.index) {
     return translate("1 rubbed out: now it says *{name}*.|{count} rubbed out: now it says *{name}*.", values);
@@ -117,4 +136,17 @@ function wordsOf({ predictions, dropped }, whole, count, found, isLooking) {
   return count < MANY
     ? translate("1 rubbed out: still {before}.|{count} rubbed out: still {before}.", values)
     : translate("{count} rubbed out, still {before}. Let it search?", values);
+}
+
+/** How few squares are enough, for what, and how few the answer cannot do without. */
+function littleOf({ predictions: [first] }, { needed, enough }) {
+  if (!enough?.patches) return "";
+  const values = { count: enough.patches.length, name: first.label, share: percent(100 * constants.enoughShare) };
+  const words = translate(
+    "*1 square* is enough: with all others taken out of the input, not painted over, *{name}* keeps at least {share} of its probability.|*{count} squares*, the fewest found, are enough: with all others taken out of the input, not painted over, *{name}* keeps at least {share} of its probability.",
+    values,
+  );
+  if (!needed?.patches) return words;
+  const others = { count: needed.patches.length, name: translateName(needed.prediction) };
+  return `${words} ${translate("Without this 1 square it says *{name}*.|Without these {count} squares it says *{name}*.", others)}`;
 }

@@ -10,9 +10,9 @@ const NOT_LOADED = english("The task could not be loaded: reload the page.");
 
 /**
  * Keeps the band the first child of `host`. The server is asked for a lesson only where the address has one, and again in
- * another language.
+ * another language. `onTask(isLooking)` is called with a new task: whether it tells to choose "Look from".
  */
-export function createLesson(/** @type {HTMLElement} */ host) {
+export function createLesson(/** @type {HTMLElement} */ host, /** @type {(isLooking: boolean) => void} */ onTask) {
   const band = make("section", { className: "lesson", hidden: true, ariaLabel: english("Task") });
   const [place, task, answer] = ["place", "task", "answer"].map(
     (className) => make("p", { className, translate: false }), // in the page's language already
@@ -39,11 +39,14 @@ export function createLesson(/** @type {HTMLElement} */ host) {
     const number = pageState.get()?.view.lesson ?? null;
     band.hidden = number === null;
     if (number === shown && currentLanguage() === words) return;
-    if (number !== shown) write(null);
+    const isNewTask = number !== shown;
+    if (isNewTask) write(null);
     [shown, words] = [number, currentLanguage()];
     const isLatest = requests.start();
     const found = number === null ? null : await load(number).catch(() => ({ problem: translate(NOT_LOADED) }));
-    if (found && isLatest()) write(found);
+    if (!found || !isLatest()) return;
+    write(found);
+    if (isNewTask) onTask(Boolean(found.task?.includes(translate("Look from"))));
   }
 
   /** Shows a lesson, or why there is none; null while it is not known. */

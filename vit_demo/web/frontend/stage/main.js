@@ -69,9 +69,7 @@ export async function mount({ element, props, server, watch, ...given }) {
     scrollTo(0, 0);
   });
   find(".trust").hidden = !host.querySelector(".faithfulness");
-  find(".trust").addEventListener("click", () =>
-    host.querySelector(".faithfulness").scrollIntoView({ block: "start" }),
-  );
+  find(".trust").addEventListener("click", () => parts.views.find((each) => each.trust)?.trust());
   find(".take").hidden = !host.querySelector(".chapter.download");
   find(".take").addEventListener("click", ({ target }) => parts.views.find((each) => each.take)?.take(target));
   new ResizeObserver(() => redraw(stage)).observe(stage.picture);
@@ -84,7 +82,10 @@ export async function mount({ element, props, server, watch, ...given }) {
   });
   createStatus(element, host);
   followSection(stage);
-  createLesson(host);
+  createLesson(host, (isLooking) => {
+    stage.pointing.dropping = !isLooking;
+    redraw(stage);
+  });
   // Until a new result is there the old one stays as it is; a visitor may look around in it.
   for (const each of [pageState, resultStatus]) each.subscribe(element, () => isAwaited() || redraw(stage));
   const opened = createRequestIds(); // a payload that is opened while a later one has come is not shown

@@ -78,23 +78,38 @@ export function render(stage) {
   const { method, view, map } = stage.scene;
   const style = stage.scales.styleOf(parts.dropping.whole(), result, method, view, map, choices);
   const tokens = parts.views.find((each) => each.picture)?.picture(result, choices) ?? null;
-  paint(stage, choices, { map: choices.plain ? null : map, style }, tokens);
   const pinnedView = viewOf(result, chosenMethod, { ...choices, hovered: null });
   const whole = parts.dropping.whole();
-  const drawing = { result, whole, method, view, map, style, trace, choices, chosenMethod, pinnedView, tokens };
-  parts.caption.update(drawing, entry, parts.dropping.error());
+  const drawing = /** @type {any} */ ({
+    result,
+    whole,
+    method,
+    view,
+    map,
+    style,
+    trace,
+    choices,
+    chosenMethod,
+    pinnedView,
+    tokens,
+  });
   parts.challenge.update(drawing);
+  drawing.hidden = parts.challenge.hidden(result) ?? parts.dropping.dropped();
+  paint(stage, drawing);
+  parts.caption.update(drawing, entry, parts.dropping.error());
   for (const each of parts.views) if (each.sections.includes(choices.section)) each.draw?.(drawing);
 }
 
-function paint({ canvas, picture, result, methods, scene, parts }, choices, { map, style }, tokens) {
+function paint({ canvas, picture, methods, scene }, { result, map, style, choices, tokens, hidden: dropped }) {
   const size = fitCanvas(canvas, picture, result.size);
   const { opacity, smooth, hovered } = choices;
-  const dropped = parts.dropping.dropped();
   const queried = methods[choices.method].uses.includes("patch") && !choices.plain ? scene.view.query : null;
   if (tokens)
     paintPatches(canvas, size, result, { ...tokens, image: result.picture, pixelated: result.pixelated, dropped });
-  else paintResult(canvas, size, result, { map, style, opacity, smooth, queried, hovered, dropped });
+  else {
+    const shownMap = choices.plain ? null : map;
+    paintResult(canvas, size, result, { map: shownMap, style, opacity, smooth, queried, hovered, dropped });
+  }
 }
 
 /** Makes the scene that of the choices, once its map is there; returns the entries of what the server is asked for. */

@@ -48,6 +48,9 @@ const SHOWN_MISTAKES = 8;
 const LINKED = english(
   "The server keeps a network for an hour. This one was trained in {steps} steps with seed {seed}, which on the same machine gives the same network again.",
 );
+const UP_TO = english("It takes up to {seconds} seconds: the first 20 steps tell how many fit into them.");
+const SHORT = 0.7; // of the seconds that were chosen
+const WHY_SHORT = english("The first 20 were slow, so no more were planned.");
 const OVER = new Set(["done", "ended"]);
 const NOT_BEGUN = { step: 0, steps: 0, loss: [], accuracy: [], mistakes: [], look: null };
 
@@ -119,7 +122,11 @@ export function createTraining(host, { change, request, startingPoints }) {
     setText(find(".begin"), linked && !current ? english("Train it again") : english("Train it"));
     for (const part of [".look-into", ".after"]) find(part).classList.toggle("absent", !isDone);
     find(".cancel").classList.toggle("absent", !isRunning);
-    setProgress(find(".train .progress"), isRunning, /** @type {any} */ (last.steps ? last.step / last.steps : null));
+    setProgress(
+      find(".train .progress"),
+      isRunning && last.state !== "waiting",
+      /** @type {any} */ (last.steps ? last.step / last.steps : null),
+    );
     setText(find(".train .note"), news || noteOf(last, isRunning));
     const right = last.accuracy.at(-1);
     find("[data-train=accuracy]").textContent = right ? percent(100 * right[1], 1) : "–";
@@ -132,9 +139,13 @@ export function createTraining(host, { change, request, startingPoints }) {
   function noteOf({ state, step, steps, seconds, seed }, isRunning) {
     if (!isRunning && hindrance) return hindrance;
     if (!current && linked) return translate(LINKED, { steps: formatInteger(linked.steps), seed: linked.seed });
-    if (!current) return translate("It takes about {seconds} seconds.", { seconds: chosen("seconds") });
-    const values = { steps: formatInteger(steps), seconds: formatDecimals(seconds ?? 0, 1), seed };
-    if (state === "done") return translate("Done: {steps} steps in {seconds} s, seed {seed}.", values);
+    if (!current) return translate(UP_TO, { seconds: chosen("seconds") });
+    const values = { steps: formatInteger(step), seconds: formatDecimals(seconds ?? 0, 1), seed };
+    if (state === "done") {
+      const isShort = !current.fields.steps && seconds < SHORT * current.fields.seconds;
+      const done = translate("Done: {steps} steps in {seconds} s, seed {seed}.", values);
+      return isShort ? `${done} ${translate(WHY_SHORT)}` : done;
+    }
     const left = state === "running" && step && Math.ceil((seconds * (steps - step)) / step);
     if (left && steps) return translate("It learns: {left} s left.", { left });
     if (isRunning) return state === "running" ? english("It learns …") : english("Waiting for a free core …");

@@ -18,8 +18,12 @@ export function captionOf(saved) {
   const { result, method, view, map } = saved;
   const { preset, patch_size: patchSize } = result.source;
   const [first] = result.predictions;
+  const without = { count: result.dropped.length, all: result.numPatches };
   const prediction = () =>
-    translate("prediction {label}, {probability}", { label: first.label, probability: probabilityOf(first) });
+    translate("prediction {label}, {probability}", { label: first.label, probability: probabilityOf(first) }) +
+    (without.count
+      ? ` ${translate("with 1 of {all} squares rubbed out|with {count} of {all} squares rubbed out", without)}`
+      : "");
   return [
     `${translate(method.label)} · ${plain(method.subject(result, view))}`,
     translate("{preset}, patches of {patchSize} × {patchSize} pixels", { preset, patchSize }) +

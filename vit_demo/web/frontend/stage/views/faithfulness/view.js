@@ -174,8 +174,8 @@ export function create(card, { request, methods, curves, restore }) {
     update();
   }
 
-  function draw({ result, map, style, choices, chosenMethod, pinnedView }) {
-    drawMirror(result, map, style, choices);
+  function draw({ result, map, style, choices, chosenMethod, pinnedView, hidden }) {
+    drawMirror(result, map, style, choices, hidden);
     showWithout(find(".without"), result, restore);
     setText(find(".mirror figcaption"), chosenMethod.subject(result, pinnedView));
     if (!result.predictions.length) return;
@@ -189,15 +189,21 @@ export function create(card, { request, methods, curves, restore }) {
   }
 
   /** The map that is tested, small, as it stands in the picture. */
-  function drawMirror(result, map, style, { opacity, smooth }) {
+  function drawMirror(result, map, style, { opacity, smooth }, dropped) {
     const canvas = find(".mirror canvas");
     const size = fitCanvas(canvas, canvas.parentElement, result.size);
-    paintResult(canvas, size, result, { map, style, opacity, smooth, dropped: new Set(result.dropped) });
+    paintResult(canvas, size, result, { map, style, opacity, smooth, dropped });
     canvas.ariaLabel = translate("The map that is tested");
   }
 
+  /** Brings the verdict and its curves into sight, computed now if they were not before. */
+  function trust() {
+    card.scrollIntoView({ block: "start" });
+    if (current && !runningTask() && !taskOf(BASELINES[0][0])?.found) run(BASELINES[0][0]);
+  }
+
   button.addEventListener("click", () => run(BASELINES[0][0]));
-  return { show, draw };
+  return { show, draw, trust };
 }
 
 /** A column of what was found with one mask. */
