@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,7 @@ from vit_demo.inference.found import CHANGED, ONLY_IN_MEMORY, UNCLEAR, unnormali
 from vit_demo.inference.inputs import (
     Fit,
     ModelInput,
+    ReadToken,
     Source,
     Transform,
     check_fit,
@@ -52,15 +53,6 @@ TRANSFORMED = "Its photo was prepared by the transform that was given."
 
 _numbers = itertools.count(1)
 _presets: dict[str, Preset] = {}
-
-
-class ReadToken(NamedTuple):
-    """What the classifier head reads of an image, ``[D]``, and where it was read."""
-
-    token: Tensor
-    preset: Preset
-    patch_size: int
-    run: Callable[..., Any]
 
 
 class Explainer:

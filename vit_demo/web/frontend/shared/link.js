@@ -14,8 +14,10 @@ import {
   number,
   oneOf,
   patch,
+  patches,
   percent,
   place,
+  placeInPictures,
   readWords,
   training,
 } from "./linkFields.js";
@@ -160,7 +162,6 @@ export const sizeOf = (model, wanted) =>
 
 export const FEATURE_MODES = ["similarity", "pca", "segments", "norms", "classes"];
 export const MOST_COLUMNS = 4;
-const MOST_RANGES = 500;
 
 const MODEL = /^[\w.-]{1,96}(\/[\w.-]{1,96}(@[\w.-]{1,100})?)?$/;
 const TITLE = /^[\w .-]{1,60}$/;
@@ -195,7 +196,7 @@ const FIELDS = [
   ["patch", "", "pinned", null, patch],
   ["class", "", "label", null, anyNumber],
   ["against", "", "against", null, anyNumber],
-  ["removed", "", "dropped", null, { write: encodePatches, read: decodePatches }],
+  ["removed", "", "dropped", null, patches],
   ["opacity", "", "opacity", 0.8, percent],
   ["smooth", "", "smooth", false, flag("yes")],
   ["scale", "", "scale", "shared", oneOf("shared", "own")],
@@ -204,7 +205,7 @@ const FIELDS = [
   ["segments", "features", "k", 5, number(2, 12)],
   ["background", "features", "background", false, flag("removed")],
   ["features_opacity", "features", "opacity", 0.75, percent],
-  ["features_patch", "features", "pinned", null, { write: encodePlace, read: decodePlace }],
+  ["features_patch", "features", "pinned", null, placeInPictures],
   ["second", "features", "second", null, { write: ({ example }) => example, read: decodeSecond }],
   ["step", "tour", "step", 0, place(100)],
   ["step_patch", "tour", "patch", null, patch],
@@ -246,38 +247,6 @@ function encodeView(view, numBlocks) {
 
 /** The view before anybody has chosen one. */
 export const FIRST_VIEW = decodeView(new URLSearchParams());
-
-/** Patches as numbers and ranges: [0, 1, 2, 6] is "1-3,7". */
-function encodePatches(patches) {
-  const ranges = [];
-  for (const patch of patches) {
-    const last = ranges.at(-1);
-    if (last?.[1] === patch - 1) last[1] = patch;
-    else ranges.push([patch, patch]);
-  }
-  return ranges.map(([first, last]) => (first === last ? first + 1 : `${first + 1}-${last + 1}`)).join(",") || null;
-}
-
-function decodePatches(text) {
-  const patches = new Set();
-  for (const range of text.split(",", MOST_RANGES)) {
-    const [first, last, ...rest] = range.split("-").map((part) => integer(part, 1, 10_000));
-    if (!first || last === null || rest.length) return null;
-    for (let patch = first; patch <= (last ?? first); patch++) patches.add(patch - 1);
-  }
-  return patches.size ? [...patches].sort((a, b) => a - b) : null;
-}
-
-/** A patch, and in which of two pictures. */
-function encodePlace({ patch, picture }) {
-  return picture ? `${patch + 1}:2` : patch + 1;
-}
-
-function decodePlace(text) {
-  const [patch, picture, ...rest] = text.split(":");
-  const place = { picture: picture === "2" ? 1 : 0, patch: (integer(patch, 1, 10_000) ?? 0) - 1 };
-  return place.patch < 0 || rest.length || ![undefined, "2"].includes(picture) ? null : place;
-}
 
 function decodeSecond(text) {
   return NAME.test(text) ? { example: text } : null;

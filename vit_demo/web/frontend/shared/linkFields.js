@@ -42,3 +42,40 @@ export function integer(text, lowest, highest) {
   const value = Number(text);
   return lowest <= value && value <= highest ? value : null;
 }
+
+const MOST_RANGES = 500;
+
+/** Patches as numbers and ranges: [0, 1, 2, 6] is "1-3,7". */
+function encodePatches(patches) {
+  const ranges = [];
+  for (const patch of patches) {
+    const last = ranges.at(-1);
+    if (last?.[1] === patch - 1) last[1] = patch;
+    else ranges.push([patch, patch]);
+  }
+  return ranges.map(([first, last]) => (first === last ? first + 1 : `${first + 1}-${last + 1}`)).join(",") || null;
+}
+
+function decodePatches(text) {
+  const patches = new Set();
+  for (const range of text.split(",", MOST_RANGES)) {
+    const [first, last, ...rest] = range.split("-").map((part) => integer(part, 1, 10_000));
+    if (!first || last === null || rest.length) return null;
+    for (let patch = first; patch <= (last ?? first); patch++) patches.add(patch - 1);
+  }
+  return patches.size ? [...patches].sort((a, b) => a - b) : null;
+}
+
+/** A patch, and in which of two pictures. */
+function encodePlace({ patch, picture }) {
+  return picture ? `${patch + 1}:2` : patch + 1;
+}
+
+function decodePlace(text) {
+  const [patch, picture, ...rest] = text.split(":");
+  const place = { picture: picture === "2" ? 1 : 0, patch: (integer(patch, 1, 10_000) ?? 0) - 1 };
+  return place.patch < 0 || rest.length || ![undefined, "2"].includes(picture) ? null : place;
+}
+
+export const patches = { write: encodePatches, read: decodePatches };
+export const placeInPictures = { write: encodePlace, read: decodePlace };
