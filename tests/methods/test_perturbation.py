@@ -11,7 +11,7 @@ from torch import Tensor
 from vit_demo.methods import libra_fullgrad, local_surrogate, occlusion
 from vit_demo.methods.local_surrogate import class_score, log_evidence, posterior_mean, random_subsets, ranks
 from vit_demo.metrics.randomization import spearman
-from vit_demo.trace import TracedViT
+from vit_demo.trace import OwnViT, TracedViT
 
 Network = Callable[..., TracedViT]
 
@@ -52,7 +52,7 @@ def test_occlusion_of_kept_patches_and_invalid_windows(network: Network, explici
         occlusion(model, images, 0, window=9)
 
 
-class Planted(TracedViT):
+class Planted(OwnViT):
     """Says log p(class 1) = a sum over the patches that are there, of weights hidden in the image."""
 
     def forward(self, images: Tensor, trace=None, *, patch_size=None, kept_patches=None) -> Tensor:
@@ -62,7 +62,7 @@ class Planted(TracedViT):
 
 
 def test_local_surrogate_recovers_a_planted_order(network: Network) -> None:
-    model = Planted.of(network(num_classes=2).module)
+    model = Planted(network(num_classes=2).module)
     importance = torch.linspace(-1, 1, 16)[torch.randperm(16)].reshape(4, 4)
     images = importance.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
     found = local_surrogate(model, images, 1, budget=200, with_hint=False)[0]

@@ -12,7 +12,7 @@ from vit_demo.errors import InputError
 from vit_demo.methods import METHODS
 from vit_demo.metrics import blur, faithfulness, randomization
 from vit_demo.metrics.faithfulness import baseline_image
-from vit_demo.trace import TracedViT
+from vit_demo.trace import OwnViT, TracedViT
 
 Network = Callable[..., TracedViT]
 
@@ -51,7 +51,7 @@ def test_both_ends_are_the_picture_and_the_baseline_exactly(network: Network) ->
         assert [down[-1], up[0]] == pytest.approx([empty, empty], abs=1e-6)
 
 
-class Counting(TracedViT):
+class Counting(OwnViT):
     """Its probability of class 0 is the share of the importance of the patches that are not zero."""
 
     def forward(self, images: Tensor, trace=None, *, patch_size=None, kept_patches=None) -> Tensor:
@@ -60,7 +60,7 @@ class Counting(TracedViT):
 
 
 def test_a_right_map_beats_random_orders_and_a_wrong_one_loses_by_as_much(network: Network) -> None:
-    model, importance = Counting.of(network(num_classes=2).module), torch.arange(16.0)[torch.randperm(16)].reshape(4, 4)
+    model, importance = Counting(network(num_classes=2).module), torch.arange(16.0)[torch.randperm(16)].reshape(4, 4)
     images = importance.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
     right, wrong = (
         faithfulness(model, images, 0, sign * importance, torch.zeros(1), steps=16, seeds=50) for sign in (1, -1)

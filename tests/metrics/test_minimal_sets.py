@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from vit_demo.metrics import necessary_set, sufficient_set
-from vit_demo.trace import TracedViT
+from vit_demo.trace import OwnViT, TracedViT
 
 Network = Callable[..., TracedViT]
 
 
-class Planted(TracedViT):
+class Planted(OwnViT):
     """Is sure of class 1 where all patches of one of the groups are there, and of class 0 elsewhere."""
 
     groups: tuple[tuple[int, ...], ...] = ()
@@ -26,7 +26,7 @@ class Planted(TracedViT):
 
 
 def planted(network: Network, *groups: tuple[int, ...], **fields: int) -> TracedViT:
-    model = Planted.of(network(num_classes=2, **fields).module)
+    model = Planted(network(num_classes=2, **fields).module)
     model.groups = groups
     return model
 
@@ -71,7 +71,7 @@ def test_sets_without_a_patch_in_common_are_as_many_ways_to_see_the_class(networ
         assert len(set(needed.patches) & at(*group)) == 1, "one of each group"
 
 
-class Weighed(TracedViT):
+class Weighed(OwnViT):
     """Its logit of class 1 is the sum of the weights of the patches that are there."""
 
     weights = torch.tensor([3.0, 3, 3, 0, 0, 8, 0, 2, 0, 0, 0, 0, 0, 0, 0, 4])
@@ -83,7 +83,7 @@ class Weighed(TracedViT):
 
 @pytest.mark.parametrize("share", [0.7, None])
 def test_patches_are_tried_in_several_orders_and_the_fewest_are_returned(network: Network, share) -> None:
-    model, values = Weighed.of(network(num_classes=2).module), torch.arange(16.0).flip(0).reshape(4, 4)
+    model, values = Weighed(network(num_classes=2).module), torch.arange(16.0).flip(0).reshape(4, 4)
     found = sufficient_set(model, IMAGES, 1, values, share=share)  # in the order of the map the first three are enough
     assert set(found.patches) == at(5) and found.is_minimal and found.prediction == 1
     other = sufficient_set(model, IMAGES, 1, values, share=share, without=found.patches)

@@ -226,8 +226,8 @@ class _Activation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
         y, small = function(x), torch.full((1,), 1e-4, dtype=torch.float64, device="cpu")
-        limit = float(function(small) / small)
-        ctx.save_for_backward((y / x).nan_to_num_(limit, limit, limit))  # the gate, and its limit at 0
+        limit = (function(small) / small)[0].to(y.dtype)
+        ctx.save_for_backward((y / x).masked_fill_(x == 0, limit))  # the gate, and its limit at 0
         return y
 
     @staticmethod
