@@ -23,7 +23,7 @@ from vit_demo.model import ViTConfig
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import Job, owner
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.requests import poll, training
+from vit_demo.web.requests import kinds, poll, training
 from vit_demo.web.requests.packing import pack
 from vit_demo.web.requests.poll import handle
 from vit_demo.web.requests.training import handle_training
@@ -97,8 +97,8 @@ def test_the_download_is_a_folder_for_explore(done, tmp_path):
 
 def test_the_event_loop_packs_no_download(monkeypatch):
     packing: list[int] = []
-    monkeypatch.setattr(poll, "archive", lambda _: {"zip": "A" * 4_000_000})
-    monkeypatch.setattr(poll, "pack", lambda reply: (packing.append(threading.get_ident()), pack(reply))[1])
+    monkeypatch.setattr(kinds, "archive", lambda _: {"zip": "A" * 4_000_000})
+    monkeypatch.setattr(kinds, "pack", lambda reply: (packing.append(threading.get_ident()), pack(reply))[1])
 
     async def download() -> int:
         await poll.handle({"kind": "train", "download": "mine"})

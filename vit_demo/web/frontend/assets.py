@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
+from rjsmin import jsmin
+
 FOLDER = Path(__file__).parent
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.\.?/[^"]+)";$', re.MULTILINE)
@@ -62,9 +64,9 @@ def bundle(sources: Mapping[str, str], starts: Iterable[str]) -> str:
         starts: The paths of the modules to begin with.
 
     Returns:
-        The source of one module, without indentation, types and comments (but for those within an expression). It
-        exports `modules`, an object from paths to what those modules export. `import.meta.url` in a module is as if it
-        were served by its path in the folder of the bundle.
+        The source of one module, without types, comments and needless spaces. It exports `modules`, an object from paths
+        to what those modules export. `import.meta.url` in a module is as if it were served by its path in the folder of
+        the bundle.
 
     Raises:
         ValueError: If modules import each other in a circle, import what is not there, or use other ways to import or
@@ -113,7 +115,7 @@ def _as_function(path: str, source: str) -> str:
     other = _OTHER.search(source)
     if other:
         raise ValueError(f"{path} cannot be joined with the others: {other[0]}")
-    return f"{_INDENTATION.sub('', source)}return {{ {', '.join(exports)} }};\n"
+    return f"{jsmin(source)}\nreturn {{ {', '.join(exports)} }};\n"
 
 
 def _resolve(path: str, address: str) -> str:
