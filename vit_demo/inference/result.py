@@ -1,7 +1,5 @@
 """The numbers of a result: one image in one model, without what is computed from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar

@@ -64,8 +64,8 @@ def bundle(sources: Mapping[str, str], starts: Iterable[str]) -> str:
         starts: The paths of the modules to begin with.
 
     Returns:
-        The source of one module, without types, comments and needless spaces. It exports `modules`, an object from paths
-        to what those modules export. `import.meta.url` in a module is as if it were served by its path in the folder of
+        The source of one module, without types, comments and needless spaces. It exports `modules`, an object from
+        paths to what those modules export. `import.meta.url` in a module is as if it were served by its path in the folder of
         the bundle.
 
     Raises:
