@@ -9,6 +9,7 @@ from vit_demo.web.catalog.method_docs import lesson
 
 from .choosing import STAGE, Browser, Locator, Page, open_page, shown_result
 from .test_browser_download import saved
+from .test_browser_story import percentage
 
 HATCHED = """(canvas) => {
   const context = canvas.getContext("2d");
@@ -60,8 +61,9 @@ def test_what_is_enough_and_what_is_needed_are_pictures_of_their_own(wide: Page)
         shown = little.nth(figure)
         assert shown.locator("canvas").evaluate(HATCHED) == sorted(4 * row + col for row, col in dropped)
         label, share = ex.drop_patches(dropped).top(1)[0]
-        says = f"{label} keeps {100 * share:.1f} %, at least 90 % of what it had."
-        assert (f"it says {label}: {100 * share:.1f} %." if figure else says) in words(shown)
+        number = percentage(share).replace("\u00a0", " ")
+        says = f"{label} keeps {number}, at least 90 % of what it had."
+        assert (f"it says {label}: {number}." if figure else says) in words(shown)
     assert f"Without these {len(needed.patches)} squares" in words(little.nth(1))
     assert wide.evaluate(f"{STAGE}.current().dropped") == []
     assert wide.locator(".headline").inner_text() == headline
@@ -87,7 +89,7 @@ def test_what_was_found_ends_with_what_it_was_asked_about(wide: Page, change: st
 def test_the_words_hold_for_what_is_shown(wide: Page) -> None:
     wide.locator("[data-mode=look]").click()
     invitation, sentence = wide.locator(".challenge p"), wide.locator(".sentence")
-    assert invitation.inner_text() == "Choose a square: what does it look at?"
+    invitation.filter(has_text="Choose a square: what does it look at?").wait_for()
     assert "just before it answers" in sentence.inner_text()
     wide.locator(".picture").hover()
     wide.wait_for_function(f"{STAGE}.scene().view.query !== null")
