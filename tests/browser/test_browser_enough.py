@@ -1,4 +1,4 @@
-"""How little is enough: shown in the pictures, it changes neither answer, test nor file."""
+"""How little is enough: shown in pictures of its own, it changes neither answer, test nor file."""
 
 import json
 from collections.abc import Iterator
@@ -7,8 +7,22 @@ import pytest
 
 from vit_demo.web.catalog.method_docs import lesson
 
-from .choosing import STAGE, Browser, Page, open_page
+from .choosing import STAGE, Browser, Locator, Page, open_page, shown_result
 from .test_browser_download import saved
+from .test_browser_story import percentage
+
+HATCHED = """(canvas) => {
+  const context = canvas.getContext("2d");
+  const middle = (i) => Math.floor(canvas.width * (i % 4 + 0.5) / 4);
+  const isGrey = ([red, , blue]) => red === blue;
+  return [...Array(16).keys()].filter(
+    (i) => !isGrey(context.getImageData(middle(i), middle(Math.floor(i / 4)), 1, 1).data));
+}"""
+"""The squares of a digit's picture that are hatched: bluish, as no digit is."""
+
+
+def words(part: Locator) -> str:
+    return part.inner_text().replace("\u00a0", " ")
 
 
 @pytest.fixture
@@ -31,23 +45,59 @@ def test_trust_shows_verdict_and_curves_at_once_on_a_wide_screen(wide: Page) -> 
     assert one and other and one["y"] == other["y"] and one["width"] > 240
 
 
-def test_what_is_enough_is_a_preview(wide: Page) -> None:
+def test_what_is_enough_and_what_is_needed_are_pictures_of_their_own(wide: Page) -> None:
     wide.locator(".trust").click()
     wide.get_by_role("button", name="Tested").wait_for()
     headline = wide.locator(".headline").inner_text()
-    before = saved(wide, "HTML report")
+    before, picture = saved(wide, "HTML report"), wide.locator(".picture").screenshot()
     wide.locator("button.enough").click()
     wide.locator(".little", has_text="Without").wait_for()
-    little = wide.locator(".little").inner_text()
-    assert "taken out of the input, not painted over, 8 keeps at least 90\u00a0% of its probability" in little
-    assert "Without these 2 squares it says 3." in little, "and what it cannot do without"
+    little = wide.locator(".little figure")
+    ex = shown_result(wide)
+    enough, needed = ex.enough(), ex.needed()
+    assert enough and needed
+    everywhere = {(row, col) for row in range(4) for col in range(4)}
+    for figure, dropped in enumerate((everywhere - {*enough.patches}, {*needed.patches})):
+        shown = little.nth(figure)
+        assert shown.locator("canvas").evaluate(HATCHED) == sorted(4 * row + col for row, col in dropped)
+        label, share = ex.drop_patches(dropped).top(1)[0]
+        number = percentage(share).replace("\u00a0", " ")
+        says = f"{label} keeps {number}, at least 90 % of what it had."
+        assert (f"it says {label}: {number}." if figure else says) in words(shown)
+    assert f"Without these {len(needed.patches)} squares" in words(little.nth(1))
     assert wide.evaluate(f"{STAGE}.current().dropped") == []
     assert wide.locator(".headline").inner_text() == headline
     assert wide.get_by_role("button", name="Tested").is_visible() and saved(wide, "HTML report") == before
-    picture = wide.locator(".picture").screenshot()
-    wide.keyboard.press("Escape")
-    wide.get_by_role("button", name="Show the fewest that are enough").wait_for()
-    assert wide.locator(".picture").screenshot() != picture
+    assert wide.locator(".picture").screenshot() == picture, "beside its bars the whole picture stays"
+
+
+@pytest.mark.parametrize("change", ["class", "method", "squares"])
+def test_what_was_found_ends_with_what_it_was_asked_about(wide: Page, change: str) -> None:
+    wide.locator("button.enough").click()
+    wide.locator(".little", has_text="Without").wait_for()
+    if change == "class":
+        wide.locator(".bars button").nth(1).click()
+    elif change == "method":
+        wide.locator("[data-show=class]").click()
+    else:
+        wide.locator(".fewest").click()
+    wide.locator(".little figure").first.wait_for(state="hidden")
+    assert wide.locator(".little figure:visible").count() == 0
+    wide.get_by_role("button", name="Show what is enough").wait_for()
+
+
+def test_the_words_hold_for_what_is_shown(wide: Page) -> None:
+    wide.locator("[data-mode=look]").click()
+    invitation, sentence = wide.locator(".challenge p"), wide.locator(".sentence")
+    invitation.filter(has_text="Choose a square: what does it look at?").wait_for()
+    assert "just before it answers" in sentence.inner_text()
+    wide.locator(".picture").hover()
+    wide.wait_for_function(f"{STAGE}.scene().view.query !== null")
+    wide.wait_for_function("!document.querySelector('.sentence').textContent.includes('just before it answers')")
+    wide.locator("[data-show=class]").click()
+    wide.wait_for_function(
+        "document.querySelector('.challenge p').textContent === 'Choose a square to read its value.'"
+    )
 
 
 def test_a_file_says_that_squares_are_rubbed_out(wide: Page) -> None:

@@ -7,11 +7,12 @@ import pytest
 
 from .choosing import STAGE, Browser, Page, middle_of, open_page, shown_result
 
-INVITATIONS = {
-    True: "Rub out squares. Can you make it say something else?",
-    False: "Choose a square: what does it look at?",
-}
-"""What is offered below the picture, by whether a click rubs out."""
+INVITATION = """({dropping, section, plain, method}) => dropping
+  ? "Rub out squares. Can you make it say something else?"
+  : plain || section === "features" ? ""
+  : method === "attention" ? "Choose a square: what does it look at?" : "Choose a square to read its value."
+"""
+"""What is offered below the picture, by what a click does with what it shows."""
 
 SIZES = {"desktop": (1440, 900), "laptop": (1366, 768), "phone": (390, 844)}
 FIRST_SCREEN = {
@@ -120,7 +121,7 @@ def truth(page: Page, challenge: str | None) -> dict[str, Any]:
     name = first if chosen is None else result.labels[chosen]
     return {
         "headline": headline.replace("\u00a0", " "),
-        "challenge": challenge or (words if count else INVITATIONS[page.evaluate(f"{STAGE}.choices.dropping")]),
+        "challenge": challenge or (words if count else page.evaluate(f"({INVITATION})({STAGE}.choices)")),
         "bars": [[label, percentage(share)] for label, share in top],
         "marks": [round(1000 * dict(whole.top(len(whole.labels)))[label]) if count else None for label, _ in top],
         "answers": [[block[0][0], percentage(block[0][1])] for block in result.logit_lens()[1:]],

@@ -34,6 +34,7 @@ class PatchSet:
         patches: (row, col) of each, in the order of the map.
         probability: Of the class with these patches alone, or without them.
         prediction: The index of the most probable class then.
+        predicted_probability: Of that class.
         passes: How many subsets of the patches were tried; those of few patches, as sets grow, count by their share.
         is_minimal: Whether each patch was found to be necessary; False if the passes were used up before.
     """
@@ -41,6 +42,7 @@ class PatchSet:
     patches: tuple[tuple[int, int], ...]
     probability: float
     prediction: int
+    predicted_probability: float
     passes: int
     is_minimal: bool
 
@@ -153,9 +155,9 @@ class _Search:
             self._limit = self._passes + self.max_passes
             if grown := self._grown(order, len(found) - 1):
                 found, is_minimal = self._reduced(grown)
-        logits = self._try([found])[0]
-        patches, probability = tuple(map(self.patch_at, found)), float(self._score(logits[None]))
-        return PatchSet(patches, probability, int(logits.argmax()), self._passes, is_minimal)
+        scores = self.model.to_scores(self._try([found]))[0]
+        best, patches = int(scores.argmax()), tuple(map(self.patch_at, found))
+        return PatchSet(patches, float(scores[self.target]), best, float(scores[best]), self._passes, is_minimal)
 
     def _beginning(self, order: list[int]) -> list[int] | None:
         """The shortest beginning that passes, if longer ones than it do as well."""

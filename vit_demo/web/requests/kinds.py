@@ -211,6 +211,7 @@ def smallest_set(result: Exploration, request: SetRequest) -> Json:
         "patches": [row * columns + col for row, col in found.patches],
         "probability": found.probability,
         "prediction": result.labels[found.prediction],
+        "predicted_probability": found.predicted_probability,
         "is_minimal": found.is_minimal,
         "passes": found.passes,
     }

@@ -136,7 +136,7 @@ const isMeasured = ({
 const isFirstMap = ({
   result: { numBlocks, hasClassToken, pool },
   choices: { method },
-  pinnedView: { block, head, query, direction },
+  view: { block, head, query, direction },
 }) =>
   method === "attention" &&
   block === numBlocks - 1 &&

@@ -2,10 +2,11 @@
 // The challenge below the picture: rub out squares until the network says something else, and the fewest that a search finds.
 
 import { constants } from "../shared/constants.js";
-import { documentEvents, setText } from "../shared/dom.js";
+import { setText } from "../shared/dom.js";
 import { english, translate, translateName } from "../shared/language.js";
 import { createTasks } from "../shared/tasks.js";
-import { percent } from "./format.js";
+import { formatProbability, percent } from "./format.js";
+import { fitCanvas, paintPatches } from "./picture.js";
 
 const MANY = 10; // squares without another answer, after which the search is offered in words
 
@@ -18,8 +19,8 @@ export function createChallenge(element, { request, onDrop, redraw }) {
   const [words, undo, fewest, enough] = [".challenge p", ".undo", ".fewest", ".enough"].map(find);
   let whole = /** @type {any} */ (null); // the picture with all its squares
   let wanted = "needed"; // the search that was begun last
-  let shown = /** @type {any} */ (null); // the result on the stage
-  let preview = /** @type {any} */ (null); // {result, hidden}: its squares but the fewest that are enough, if those are shown alone
+  let view = ""; // the result on the stage and what is chosen of it
+  let asked = ""; // the view in which it was asked what is enough: what was found is shown in no other
   const tasks = createTasks(() => subjectOf(wanted), redraw);
   const subjectOf = (/** @type {string} */ kind) =>
     whole && { result: whole, fields: { wanted: kind, label: whole.predictions[0].index } };
@@ -46,44 +47,40 @@ export function createChallenge(element, { request, onDrop, redraw }) {
       tasks.of(subjectOf(wanted))?.running ? tasks.cancel(subjectOf(wanted)) : begin(),
     );
 
-  /** Hides squares in the pictures alone: answer, test and files stay those of the whole picture. */
-  function hide(/** @type {Set<number> | null} */ hidden) {
-    preview = hidden && { result: shown, hidden };
-    redraw();
-  }
-
-  undo.addEventListener("click", () => (preview ? hide(null) : onDrop(null)));
+  undo.addEventListener("click", () => onDrop(null));
   onPress(fewest, async () => {
     const patches = droppedBy(whole, "needed", await search("needed"));
     if (patches) onDrop(patches);
   });
   onPress(enough, async () => {
-    if (preview) return hide(null);
-    const patches = droppedBy(whole, "enough", await search("enough"));
-    if (!patches) return;
-    hide(new Set(patches));
-    if (!fewest.hidden) search("needed");
+    asked = view;
+    const isFound = (await search("enough"))?.patches;
+    if (isFound && asked && !fewest.hidden) await search("needed");
+    redraw();
   });
-  documentEvents(element)("keydown", ({ key }) => key === "Escape" && preview && hide(null));
 
-  function update({ result, whole: next, choices }) {
+  function update({ result, whole: next, choices, chosenMethod, tokens }) {
     const [first] = next.predictions;
     whole = first ? next : null;
-    shown = result;
-    if (preview?.result !== result) preview = null;
+    view = JSON.stringify([result.run, result.dropped, choices.method, choices.label, choices.against]);
+    if (asked !== view) asked = "";
     const task = whole && tasks.of(subjectOf(wanted));
     const count = result.dropped.length - next.dropped.length;
-    undo.hidden = !choices.dropped?.length && !preview;
+    undo.hidden = !choices.dropped?.length;
     fewest.hidden = first?.scores !== "softmax" || next.predictions.length < 2;
-    setText(fewest, labelOf(task, english("Show me the fewest")));
+    setText(fewest, labelOf(task, english("Show me which to rub out")));
     const found = { needed: foundOf("needed"), enough: foundOf("enough") };
-    const news = task?.error || wordsOf(result, next, count, found, !choices.dropping);
-    setText(words, preview ? translate("Shown: the squares that are enough.") : news);
+    const isMap = !tokens && !choices.plain;
+    const looking = isMap && (chosenMethod.uses.includes("patch") ? LOOK : READ);
+    setText(words, task?.error || wordsOf(result, next, count, found, choices.dropping ? INVITATION : looking || ""));
     if (enough) {
-      enough.disabled = !whole;
-      const idle = preview ? english("Show the whole picture again") : english("Show the fewest that are enough");
-      setText(enough, labelOf(task, idle));
-      setText(find(".little"), task?.error || littleOf(next, found));
+      const isShown = Boolean(asked && found.enough);
+      enough.disabled = !whole || (isShown && !task?.running);
+      setText(enough, labelOf(task, english("Show what is enough")));
+      setText(enough.nextElementSibling, task?.error ?? "");
+      for (const [i, kind] of ["enough", "needed"].entries()) {
+        drawFound(find(".little").children[i], next, kind, isShown ? found[kind] : null);
+      }
     }
     const isSame = Boolean(first) && result.predictions[0].index === first.index;
     find(".challenge").classList.toggle("won", count > 0 && Boolean(first) && !isSame);
@@ -97,7 +94,25 @@ export function createChallenge(element, { request, onDrop, redraw }) {
     undo.hidden = fewest.hidden = true;
   }
 
-  return { update, clear, hidden: (result) => (preview?.result === result ? preview.hidden : null) };
+  return { update, clear };
+}
+
+/** What a click does, in words, before the first square is rubbed out. */
+const INVITATION = english("Rub out squares. Can you make it say something else?");
+const LOOK = english("Choose a square: what does it look at?");
+const READ = english("Choose a square to read its value.");
+
+/** Shows what a search found as a small picture of its own, with what the network says to it; nothing for null. */
+function drawFound(/** @type {any} */ figure, whole, kind, found) {
+  const patches = droppedBy(whole, kind, found);
+  figure.hidden = !patches;
+  if (!patches) return;
+  const [canvas, caption] = [figure.querySelector("canvas"), figure.querySelector("figcaption")];
+  const size = fitCanvas(canvas, canvas.parentElement, whole.size);
+  const { picture: image, pixelated } = whole;
+  paintPatches(canvas, size, whole, { image, pixelated, dropped: new Set(patches) });
+  setText(caption, kind === "enough" ? enoughWords(whole, found) : neededWords(whole, found));
+  canvas.ariaLabel = caption.textContent;
 }
 
 /** The patches that are rubbed out to show what a search found: the set, or all others of a set that is enough. */
@@ -114,15 +129,14 @@ function labelOf(task, idle) {
     : translate("Searching, {share} … Cancel", { share: percent(100 * task.progress) });
 }
 
-function wordsOf({ predictions, dropped }, whole, count, found, isLooking) {
+function wordsOf({ predictions, dropped }, whole, count, found, invitation) {
   const [first, before] = [predictions[0], whole.predictions[0]];
   if (!before) return translate("Rub out squares: what changes?");
   const { needed } = found;
   if (needed && !needed.patches && !count) {
     return translate("Whatever is rubbed out, it says {name} down to its last square.", { name: before.label });
   }
-  if (count <= 0 && isLooking) return english("Choose a square: what does it look at?");
-  if (count <= 0) return english("Rub out squares. Can you make it say something else?");
+  if (count <= 0) return invitation;
   const values = { count, name: first.label, before: before.label };
   if (needed?.patches && String(droppedBy(whole, "needed", needed)) === String(dropped)) {
     const fewest = { ...values, name: translateName(needed.prediction ?? first.name) };
@@ -138,15 +152,21 @@ function wordsOf({ predictions, dropped }, whole, count, found, isLooking) {
     : translate("{count} rubbed out, still {before}. Let it search?", values);
 }
 
-/** How few squares are enough, for what, and how few the answer cannot do without. */
-function littleOf({ predictions: [first] }, { needed, enough }) {
-  if (!enough?.patches) return "";
-  const values = { count: enough.patches.length, name: first.label, share: percent(100 * constants.enoughShare) };
-  const words = translate(
-    "*1 square* is enough: with all others taken out of the input, not painted over, *{name}* keeps at least {share} of its probability.|*{count} squares*, the fewest found, are enough: with all others taken out of the input, not painted over, *{name}* keeps at least {share} of its probability.",
-    values,
+/** How few squares are enough, and for what. */
+const enoughWords = ({ predictions: [{ label, scores }] }, { patches, probability }) =>
+  translate(
+    "*1 square* is enough: with all others taken out of the input, not painted over, *{name}* keeps {probability}, at least {share} of what it had.|*{count} squares*, the fewest found, are enough: with all others taken out of the input, not painted over, *{name}* keeps {probability}, at least {share} of what it had.",
+    {
+      count: patches.length,
+      name: label,
+      probability: formatProbability(probability, scores),
+      share: percent(100 * constants.enoughShare),
+    },
   );
-  if (!needed?.patches) return words;
-  const others = { count: needed.patches.length, name: translateName(needed.prediction) };
-  return `${words} ${translate("Without this 1 square it says *{name}*.|Without these {count} squares it says *{name}*.", others)}`;
-}
+
+/** How few squares the answer cannot do without, and what it is then. */
+const neededWords = ({ predictions: [{ scores }] }, { patches, prediction, predicted_probability: probability }) =>
+  translate(
+    "Without this 1 square it says *{name}*: {probability}.|Without these {count} squares it says *{name}*: {probability}.",
+    { count: patches.length, name: translateName(prediction), probability: formatProbability(probability, scores) },
+  );

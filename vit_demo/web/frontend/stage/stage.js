@@ -92,9 +92,9 @@ export function render(stage) {
     chosenMethod,
     pinnedView,
     tokens,
+    hidden: parts.dropping.dropped(),
   });
   parts.challenge.update(drawing);
-  drawing.hidden = parts.challenge.hidden(result) ?? parts.dropping.dropped();
   paint(stage, drawing);
   parts.caption.update(drawing, entry, parts.dropping.error());
   for (const each of parts.views) if (each.sections.includes(choices.section)) each.draw?.(drawing);

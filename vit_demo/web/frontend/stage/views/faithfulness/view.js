@@ -64,7 +64,11 @@ export const html = `
           <div class="scroller"><table hidden></table></div>
         </div>
         <h3>How little is enough?</h3>
-        <div class="start"><button type="button" class="quiet enough"></button><p class="hint little"></p></div>
+        <div class="start"><button type="button" class="quiet enough"></button><p class="hint"></p></div>
+        <div class="little">
+          <figure hidden><div><canvas role="img"></canvas></div><figcaption></figcaption></figure>
+          <figure hidden><div><canvas role="img"></canvas></div><figcaption></figcaption></figure>
+        </div>
         <div data-place="download"></div>
       </div>
     </div>
