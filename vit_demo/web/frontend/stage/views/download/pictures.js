@@ -92,7 +92,8 @@ export function svgOf(saved) {
   const [width, height] = sizeOf(result);
   const lines = linesOf(saved, width);
   const top = height + MARGIN + LINE; // of the caption, below the colour bar
-  const ground = pictureOf({ ...saved, map: new Float32Array(map.length) }).toDataURL(); // as below a map on the page
+  const below = pictureOf({ ...saved, map: new Float32Array(map.length) }); // a photo has less colour there
+  const ground = below.toDataURL(result.pixelated ? "image/png" : "image/jpeg", 0.9);
   const heat = heatCanvas(map, result, opacity, style).toDataURL();
   const sharp = ' style="image-rendering: pixelated"';
   const image = (url, isSharp) =>
