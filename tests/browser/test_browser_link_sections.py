@@ -162,7 +162,6 @@ def test_what_was_chosen_survives_a_change_of_section(quick: Page) -> None:
     method_button(quick, "Libra FullGrad+").check()
     close_settings(quick)
     quick.locator(".bars button").nth(1).click()
-    quick.locator(".switch [data-mode=look]").click()
     kept = "({method, label, dropping, section}) => ({method, label, dropping, section})"
     look = f"({kept})({CHOICES})"
     quick.wait_for_function(f"{CHOICES}.method === 'libra_fullgrad' && {CHOICES}.label !== null")
