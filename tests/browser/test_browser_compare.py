@@ -35,6 +35,7 @@ def facts(page: Page, number: int) -> dict[str, str]:
 
 
 def test_columns_show_the_packages_numbers_and_hovering_is_linked(compare: Page) -> None:
+    assert "maps in the same unit share a colour scale" in compare.locator(".compare .lead").inner_text()
     for number, size in enumerate((2, 4, 7), 1):
         expected = vit_demo.explore(example_picture(7), "digits-small", patch_size=size)
         found = facts(compare, number)

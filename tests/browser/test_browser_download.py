@@ -2,6 +2,7 @@
 
 import io
 import json
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,7 +16,7 @@ from vit_demo.cli import main
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import Page, choose_method, close_settings, method_button
+from .choosing import Page, choose_method, close_settings, method_button, open_page
 
 
 @pytest.fixture
@@ -114,6 +115,28 @@ def test_the_pictures_have_a_caption(relevance: Page) -> None:
     assert "<linearGradient" in report and peak in report
     assert "<script" not in report and "digits-tiny" in report
     assert report.count("data:image/png") == 3, "the picture, alone and under its map"
+    choose_method(relevance, "Libra FullGrad+")
+    relevance.locator(".subject", has_text="Libra FullGrad+").wait_for()
+    heading = saved(relevance, "HTML report").decode().partition("<h1>")[2].partition("</h1>")[0]
+    assert heading == "What speaks for 3 · Libra FullGrad+", "no name twice"
+
+
+COLOURS = """async (url) => {
+  const image = Object.assign(new Image(), {src: url});
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), {width: 896, height: 896});
+  canvas.getContext("2d").drawImage(image, 0, 0, 896, 896 * image.height / image.width);
+  return [...canvas.getContext("2d").getImageData(0, 0, 896, 896).data].filter((_, i) => i % 4 < 3);
+}"""
+
+
+def test_a_saved_map_of_a_photo_has_the_colours_of_the_page(page: Page, address: str) -> None:
+    open_page(page, f"{address}#tab=photos&model=photos-tiny&photo=german-shepherd")
+    png = np.asarray(Image.open(io.BytesIO(saved(page, "PNG"))).convert("RGB"))[:896].astype(float)
+    svg = b64encode(saved(page, "SVG")).decode()
+    drawn = np.array(page.evaluate(COLOURS, f"data:image/svg+xml;base64,{svg}"), float).reshape(png.shape)
+    squares = (drawn - png).reshape(28, 32, 28, 32, 3).mean((1, 3))
+    assert np.abs(squares).mean() < 2, "a photo keeps a quarter of its colours below a map"
 
 
 def test_a_picture_that_changes_meanwhile_changes_no_file(relevance: Page) -> None:
@@ -128,11 +151,13 @@ def test_a_picture_that_changes_meanwhile_changes_no_file(relevance: Page) -> No
     assert download.value.suggested_filename == "drawing-3-relevance-3-digits-tiny-7.json"
 
 
-def test_the_caption_has_the_faithfulness_once_it_was_measured(relevance: Page) -> None:
+def test_the_caption_has_the_faithfulness_once_it_was_measured(relevance: Page, tmp_path: Path) -> None:
     assert "deletion" not in saved(relevance, "SVG").decode()
     assert "faithfulness" not in json.loads(saved(relevance, "JSON"))
     relevance.get_by_role("button", name="Test these colours").click()
     relevance.get_by_role("button", name="Tested").wait_for()
+    background = "e => getComputedStyle(e).backgroundColor"
+    assert relevance.locator(".test").evaluate(background) == "rgba(0, 0, 0, 0)", "what is finished is no main button"
     result = expected()
     found = result.faithfulness(result.relevance(), seeds=5)
     areas = [found.deletion_area, found.random_deletion_area, found.insertion_area, found.random_insertion_area]
@@ -143,8 +168,17 @@ def test_the_caption_has_the_faithfulness_once_it_was_measured(relevance: Page) 
     np.testing.assert_allclose(sent, areas, atol=1e-5)
     words = "deletion {:.2f} (random order {:.2f}), insertion {:.2f} (random order {:.2f})".format(*areas)
     for name in ("SVG", "HTML report"):
-        assert words in saved(relevance, name).decode()
-    assert Image.open(io.BytesIO(saved(relevance, "PNG"))).height == 896 + 40 + 5 * 30
+        svg = saved(relevance, name).decode()
+        root = ElementTree.fromstring(svg[svg.index("<svg") : svg.index("</svg>") + len("</svg>")])
+        texts = [text.text or "" for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert f"{words}; masked squares become: mean colour" in " ".join(texts)
+    saved(relevance, "SVG", into=tmp_path)
+    page = relevance.context.new_page()
+    page.goto(next(tmp_path.glob("*.svg")).as_uri())
+    ends = page.evaluate("[...document.querySelectorAll('text')].map((e) => e.getBBox().x + e.getBBox().width)")
+    page.close()
+    assert max(ends) <= 896, "no line is cut"
+    assert Image.open(io.BytesIO(saved(relevance, "PNG"))).height == 896 + 40 + 6 * 30
     relevance.locator(".bars button").nth(1).click()
     relevance.wait_for_function("document.querySelector('.subject').innerText.startsWith('for ')")
     relevance.wait_for_function("document.querySelector('.stage').__stage.scene().view.label !== null")
@@ -155,7 +189,11 @@ def test_the_copied_code_gives_the_same_map(relevance: Page, tmp_path: Path, mon
     saved(relevance, "Input picture", into=tmp_path)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(copied(relevance, "Copy as Python"), names)
+    code = copied(relevance, "Copy as Python")
+    assert (
+        relevance.locator(".download h3").inner_text() == "Take it away" and '# Take it away, "Input picture"' in code
+    )
+    exec(code, names)
     np.testing.assert_allclose(names["values"], expected().relevance(), rtol=1e-5)
     assert (tmp_path / "relevance.png").exists()
     command = copied(relevance, "Copy as command").split()

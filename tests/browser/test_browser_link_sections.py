@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from .choosing import Browser, Page, method_button, middle_of, open_page, open_section
+from .choosing import Browser, Page, close_settings, method_button, middle_of, open_page, open_section
 
 CHOICES = "document.querySelector('.stage').__stage.choices"
 
@@ -156,3 +156,26 @@ def test_on_a_phone_the_section_of_a_link_is_in_sight_in_the_header(phone: Page,
         open_page(phone, f"{address}#section={name}")
         box = phone.locator('#header [aria-current="true"]').bounding_box()
         assert box and box["x"] >= 0 and box["x"] + box["width"] <= 390, name
+
+
+def test_what_was_chosen_survives_a_change_of_section(quick: Page) -> None:
+    method_button(quick, "Libra FullGrad+").check()
+    close_settings(quick)
+    quick.locator(".bars button").nth(1).click()
+    kept = "({method, label, dropping, section}) => ({method, label, dropping, section})"
+    look = f"({kept})({CHOICES})"
+    quick.wait_for_function(f"{CHOICES}.method === 'libra_fullgrad' && {CHOICES}.label !== null")
+    before = quick.evaluate(look)
+    for section in ("Compare", "Build"):
+        open_section(quick, section)
+        quick.locator(f".{section.lower()}").wait_for()
+        open_section(quick, "Explore")
+        quick.locator(".explore .picture").wait_for()
+        assert quick.evaluate(look) == before and before["method"] == "libra_fullgrad"
+    quick.wait_for_function("location.hash.includes('method=libra_fullgrad') && location.hash.includes('class=')")
+    method_button(quick, "PCA").check()
+    close_settings(quick)
+    open_section(quick, "Compare")
+    quick.locator(".compare").wait_for()
+    open_section(quick, "Explore")
+    quick.wait_for_function(f"{CHOICES}.section === 'features' && {CHOICES}.features.mode === 'pca'")

@@ -133,8 +133,14 @@ def test_on_a_large_desktop_all_settings_stand_beside_the_answer(browser: Browse
     page.mouse.click(5, 500)
     assert drawer.is_visible(), "a click elsewhere leaves it open"
     assert drawer.locator(".method").first.get_attribute("title") == "Where faithfulness matters more than speed."
-    page.locator(".rank").click()
-    assert drawer.is_visible() and drawer.evaluate("e => e.contains(document.activeElement)")
+    assert page.locator("a.rank[href='./faithfulness']", has_text=" by faithfulness").is_visible()
+    assert drawer.locator(".all p a").evaluate("e => getComputedStyle(e).color") == page.locator(
+        ".ways .take"
+    ).evaluate("e => getComputedStyle(e).color"), "a link looks like one"
+    drawer.get_by_text("Libra FullGrad+", exact=True).click()
+    drawer.get_by_text("How is this computed?").click()
+    drawer.locator(".method-docs pre").wait_for()
+    assert drawer.evaluate("e => e.scrollWidth <= e.clientWidth"), "a formula widens nothing"
     drawer.locator(".close").click()
     assert drawer.is_hidden() and page.evaluate(tops) == before, "it moves nothing of the picture"
     page.reload()

@@ -40,10 +40,8 @@ export function createCaption(element, methods) {
     const { preset } = result.source;
     const place = isMeasured(drawing) && !otherClass(drawing) ? placeAmong(method, preset) : null;
     const all = Object.values(methods).filter((each) => placeAmong(each, preset)).length;
-    setText(
-      find(".rank"),
-      place ? translate("no. {place} of {all} by faithfulness ›", { place, all }) : english("other maps ›"),
-    );
+    find(".rank").hidden = !place;
+    setText(find(".rank"), place ? translate("no. {place} of {all} by faithfulness ›", { place, all }) : "");
     const about = choices.hovered === null && reading ? `${words.subject}. ${reading}` : words.subject;
     const label = translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
       subject: about.replaceAll("*", ""),

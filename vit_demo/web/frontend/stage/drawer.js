@@ -146,11 +146,10 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   room.addEventListener("change", dock);
   dock();
   settings.addEventListener("click", () => open(drawer.hidden));
-  find(".rank").addEventListener("click", () => open(true));
   find(".drawer .close").addEventListener("click", leave);
   drawer.addEventListener("keydown", (event) => event.key === "Escape" && leave());
   documentEvents(drawer)("pointerdown", ({ target }) => {
-    const isInside = drawer.contains(target) || target.closest(".settings, .rank, .tooltip, .seen, .blocks");
+    const isInside = drawer.contains(target) || target.closest(".settings, .tooltip, .seen, .blocks");
     if (!drawer.hidden && !isInside && !room.matches) open(false);
   });
   return { update, open, retry: docs.retry };
@@ -206,8 +205,8 @@ function createList(list, methods, { onChange, retry, modes }) {
     const isMeasured = placed.some(({ place }) => place);
     const link = make(
       "a",
-      { href: "./faithfulness", target: "_blank", rel: "noopener" },
-      english("place on 20 pictures"),
+      { className: "link", href: "./faithfulness", target: "_blank", rel: "noopener" },
+      english("place on 20 pictures ›"),
     );
     list.replaceChildren(
       ...group(english("What speaks for a class"), placed.filter(isOfClass), ...(isMeasured ? [link] : [])),

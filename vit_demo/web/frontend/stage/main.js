@@ -140,8 +140,7 @@ function createParts(stage, request, viewModules, data) {
   const sections = createSections(
     [[find(".explore"), EXPLORE], ...views.filter(({ card }) => card).map(({ card, sections }) => [card, sections])],
     (section) => {
-      // The name of Explore leads back to its first map, and to its top.
-      onChange(section === FIRST_SECTION ? { section, method: FIRST_VIEW.method, plain: false } : { section });
+      onChange({ section });
       scrollTo(0, 0);
     },
   );

@@ -17,8 +17,8 @@ export const sections = ["compare"];
 export const html = `
   <section class="chapter compare">
     <h2>Compare</h2>
-    <p class="lead">The same picture in several columns, on one colour scale. Point at a square to see the same place in each.
-      An even share is what every square would get if all got the same.</p>
+    <p class="lead">The same picture in several columns; maps in the same unit share a colour scale. Point at a square to see the same
+      place in each. An even share is what every square would get if all got the same.</p>
     <div class="tools">
       <button type="button" class="quiet add">Add a column</button>
       <button type="button" class="quiet reset">Reset</button>

@@ -24,8 +24,9 @@ export function captionOf(saved) {
     (without.count
       ? ` ${translate("with 1 of {all} squares rubbed out|with {count} of {all} squares rubbed out", without)}`
       : "");
+  const [name, subject] = [translate(method.label), plain(method.subject(result, view))];
   return [
-    `${translate(method.label)} · ${plain(method.subject(result, view))}`,
+    subject.includes(name) ? subject : `${name} · ${subject}`,
     translate("{preset}, patches of {patchSize} × {patchSize} pixels", { preset, patchSize }) +
       (first ? ` · ${prediction()}` : ""),
     translate("largest value {value} ({unit})", {
@@ -150,7 +151,7 @@ export function pythonOf(saved) {
   const labels = words ? `, labels=${JSON.stringify(words)}` : "";
   return `import vit_demo  # after pip install .
 
-image = "${nameOfInput(saved)}"  # Download, "Input picture"
+image = "${nameOfInput(saved)}"  # Take it away, "Input picture"
 ex = vit_demo.explore(image, model="${preset}", patch_size=${size}${fit}${labels})
 ${without}values = ex.heatmap(${options.join(", ")})${counted}
 ex.overlay(values, method="${name}").save("${name}.png")

@@ -36,10 +36,25 @@ function barOf({ result, method, map, style, opacity }) {
   return { colours, low: style.signed ? format(-end) : "0", high: format(end) };
 }
 
+/** The caption in lines that fit the width of the picture: [text, font weight]. */
+function linesOf(saved, width) {
+  const context = make("canvas").getContext("2d");
+  return captionOf(saved).flatMap((text, i) => {
+    const weight = i ? 400 : 600;
+    context.font = `${weight} 21px ${FONT}`;
+    const lines = [""];
+    for (const part of text.split(/(?<=[\s，；：])/)) {
+      if (context.measureText(lines.at(-1) + part).width > width - 3 * MARGIN) lines.push("");
+      lines[lines.length - 1] += part;
+    }
+    return lines.filter(Boolean).map((line) => [line.trim(), weight]);
+  });
+}
+
 /** Resolves to a PNG, a Blob. */
 export function pngOf(saved) {
   const picture = pictureOf(saved);
-  const lines = captionOf(saved);
+  const lines = linesOf(saved, picture.width);
   const top = picture.height + MARGIN + LINE; // of the caption, below the colour bar
   const canvas = make("canvas", { width: picture.width, height: top + MARGIN + LINE * lines.length });
   const context = canvas.getContext("2d");
@@ -48,8 +63,8 @@ export function pngOf(saved) {
   context.drawImage(picture, 0, 0);
   context.fillStyle = "#17181c";
   paintBar(context, barOf(saved), picture);
-  lines.forEach((line, i) => {
-    context.font = `${i ? 400 : 600} 21px ${FONT}`;
+  lines.forEach(([line, weight], i) => {
+    context.font = `${weight} 21px ${FONT}`;
     context.fillText(line, MARGIN, top + LINE * (i + 0.72), canvas.width - 2 * MARGIN);
   });
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
@@ -75,15 +90,17 @@ function paintBar(context, { colours, low, high }, { width, height }) {
 export function svgOf(saved) {
   const { result, map, style, opacity } = saved;
   const [width, height] = sizeOf(result);
-  const lines = captionOf(saved);
+  const lines = linesOf(saved, width);
   const top = height + MARGIN + LINE; // of the caption, below the colour bar
+  const below = pictureOf({ ...saved, map: new Float32Array(map.length) }); // a photo has less colour there
+  const ground = below.toDataURL(result.pixelated ? "image/png" : "image/jpeg", 0.9);
   const heat = heatCanvas(map, result, opacity, style).toDataURL();
   const sharp = ' style="image-rendering: pixelated"';
   const image = (url, isSharp) =>
     `<image href="${url}" width="${width}" height="${height}" preserveAspectRatio="none"${isSharp ? sharp : ""}/>`;
   const texts = lines.map(
-    (line, i) =>
-      `<text x="${MARGIN}" y="${top + LINE * (i + 0.72)}" font-weight="${i ? 400 : 600}">${escapeXml(line)}</text>`,
+    ([line, weight], i) =>
+      `<text x="${MARGIN}" y="${top + LINE * (i + 0.72)}" font-weight="${weight}">${escapeXml(line)}</text>`,
   );
   const { colours, low, high } = barOf(saved);
   const stops = colours.map((colour, i) => `<stop offset="${i / (colours.length - 1)}" stop-color="${colour}"/>`);
@@ -92,7 +109,7 @@ export function svgOf(saved) {
   const total = top + MARGIN + LINE * lines.length;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${total}" font-family="${FONT}" font-size="21">
 <rect width="${width}" height="${total}" fill="#fff"/>
-${image(result.pictureUrl, result.pixelated)}
+${image(ground, result.pixelated)}
 ${image(heat, !saved.smooth)}
 <defs><linearGradient id="scale">${stops.join("")}</linearGradient></defs>
 <rect x="${MARGIN + 100}" y="${height + MARGIN}" width="${width - 2 * MARGIN - 200}" height="${BAR}" fill="url(#scale)"/>
