@@ -117,7 +117,7 @@ def test_the_lessons_are_readable_on_a_phone(visit, address) -> None:
     page = visit(address)
     page.goto(f"{address}lessons")
     widths = page.locator("td:nth-child(4)").evaluate_all("all => all.map((cell) => cell.clientWidth)")
-    assert len(widths) == 11 and min(widths) > 280
+    assert len(widths) == 13 and min(widths) > 280
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

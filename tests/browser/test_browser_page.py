@@ -161,7 +161,7 @@ def test_the_page_remembers_no_runs_of_its_visitors(opened: Page):
 def test_the_accuracy_of_a_model_is_said_of_the_pictures_it_was_measured_on(page: Page, address: str) -> None:
     page.goto(f"{address}#tab=photos&photo=church")
     page.wait_for_function("document.querySelector('.stage')?.__stage?.current()?.source.example === 'church'")
-    accuracies = page.locator("#patch-sizes label small:last-of-type")
+    accuracies = page.locator("#patch-sizes label small:nth-of-type(2)")
     assert "82.9" in accuracies.nth(1).inner_text()
     assert "Right on 82.9\u00a0% of 357 everyday photos" in (page.locator(".about-model").text_content() or "")
     page.locator("#fit").get_by_text("Whole").click()

@@ -106,7 +106,10 @@ def test_a_run_is_cancelled_and_a_network_that_is_not_for_digits_is_not_trained(
     fields = change(opened)
     box = opened.locator(".train")
     fields.get_by_label("Time").select_option("60")
-    assert box.locator(".note").inner_text() == "It takes about 60 seconds."
+    assert (
+        box.locator(".note").inner_text()
+        == "It takes up to 60 seconds: the first 20 steps tell how many fit into them."
+    )
     box.get_by_role("button", name="Train it").click()
     opened.wait_for_function("document.querySelector('[data-train=loss]').innerText > '0'")
     box.get_by_role("button", name="Cancel").click()
@@ -146,7 +149,9 @@ def test_a_network_that_is_too_large_is_named_before_one_clicks(opened: Page) ->
         note = box.locator(".note").inner_text()
         most = "1,000,000 parameters, 25,000,000 operations, 200 tokens and 16 blocks"
         assert note == (
-            "It takes about 30 seconds." if is_allowed else f"Too large to be trained here: at most {most}."
+            "It takes up to 30 seconds: the first 20 steps tell how many fit into them."
+            if is_allowed
+            else f"Too large to be trained here: at most {most}."
         )
 
 

@@ -65,8 +65,8 @@ def bundle(sources: Mapping[str, str], starts: Iterable[str]) -> str:
 
     Returns:
         The source of one module, without types, comments and needless spaces. It exports `modules`, an object from
-        paths to what those modules export. `import.meta.url` in a module is as if it were served by its path in the folder of
-        the bundle.
+        paths to what those modules export. `import.meta.url` in a module is as if it were served by its path in the
+        folder of the bundle.
 
     Raises:
         ValueError: If modules import each other in a circle, import what is not there, or use other ways to import or

@@ -20,7 +20,7 @@ from vit_demo.service.engine import get_engine
 from vit_demo.service.job import Job
 from vit_demo.web.catalog import visitor_presets
 from vit_demo.web.catalog.menu import menu_entries, model_entry
-from vit_demo.web.catalog.method_docs import BOARD, method_html
+from vit_demo.web.catalog.method_docs import BOARD, FEATURES, method_html
 from vit_demo.web.requests import parse, tour
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
 from vit_demo.web.requests.packing import pack
@@ -118,9 +118,9 @@ class PatchRequest:
 
 @dataclass(frozen=True)
 class MethodRequest:
-    """Which method is to be explained."""
+    """Which method, or ``FEATURES``, is to be explained."""
 
-    method: parse.MethodName
+    method: Annotated[str, BeforeValidator(lambda value: value if value == FEATURES else parse.method_name(value))]
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ export function createChallenge(element, { request, onDrop, redraw }) {
     const count = result.dropped.length - next.dropped.length;
     undo.hidden = !choices.dropped?.length;
     fewest.hidden = first?.scores !== "softmax" || next.predictions.length < 2;
-    setText(fewest, labelOf(task, english("Show me which to rub out")));
+    setText(fewest, labelOf(task, english("Show me which")));
     const found = { needed: foundOf("needed"), enough: foundOf("enough") };
     const isMap = !tokens && !choices.plain;
     const looking = isMap && (chosenMethod.uses.includes("patch") ? LOOK : READ);
