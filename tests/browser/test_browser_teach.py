@@ -88,7 +88,7 @@ def test_two_symbols_are_taught_looked_into_and_sent_by_a_link(page: Page, addre
     preset = trained_preset(page.evaluate(f"{STAGE}.current().source.preset"))
     assert preset.labels == ("star", "box") and sum(shown.values()) == pytest.approx(1)
     page.locator("[data-show=class]").click()
-    page.wait_for_function(f"{STAGE}.scene()?.view.method === 'libra_fullgrad' && {STAGE}.scene().map")
+    page.wait_for_function(f"{STAGE}.scene()?.method.label.startsWith('Libra') && {STAGE}.scene().map")
     request = ResultRequest.parse(page.evaluate(f"{STAGE}.current().source"))
     ex = get_engine().explore_source(request.source, preset, 4, request.fit)
     found = np.array(page.evaluate(f"Array.from({STAGE}.scene().map)"))
