@@ -127,4 +127,6 @@ def test_the_name_of_explore_leads_back_to_its_first_map(page: Page, address: st
     open_section(page, "Compare")
     page.locator(".compare").wait_for()
     open_section(page, "Explore")
+    page.locator(".subject", has_text="Libra FullGrad+").wait_for()
+    open_section(page, "Explore")
     page.locator(".subject", has_text="From the class token").wait_for()

@@ -173,9 +173,3 @@ def test_what_was_chosen_survives_a_change_of_section(quick: Page) -> None:
         quick.locator(".explore .picture").wait_for()
         assert quick.evaluate(look) == before and before["method"] == "libra_fullgrad"
     quick.wait_for_function("location.hash.includes('method=libra_fullgrad') && location.hash.includes('class=')")
-    method_button(quick, "PCA").check()
-    close_settings(quick)
-    open_section(quick, "Compare")
-    quick.locator(".compare").wait_for()
-    open_section(quick, "Explore")
-    quick.wait_for_function(f"{CHOICES}.section === 'features' && {CHOICES}.features.mode === 'pca'")

@@ -140,7 +140,9 @@ function createParts(stage, request, viewModules, data) {
   const sections = createSections(
     [[find(".explore"), EXPLORE], ...views.filter(({ card }) => card).map(({ card, sections }) => [card, sections])],
     (section) => {
-      onChange({ section });
+      // Within Explore its name leads back to its first map; from elsewhere to the map that was chosen.
+      const isBack = section === FIRST_SECTION && EXPLORE.includes(choicesOf(stage).section);
+      onChange(isBack ? { section, method: FIRST_VIEW.method, plain: false } : { section });
       scrollTo(0, 0);
     },
   );

@@ -19,10 +19,7 @@ const WITHIN = { ...Object.fromEntries(EXPLORE.map((name) => [name, FIRST_SECTIO
 export function createSections(parts, onChoose) {
   const isOffered = (/** @type {string} */ name) => parts.some(([, names]) => names.includes(name));
 
-  let explored = FIRST_SECTION; // what the picture of Explore showed last: a map, or what the tokens hold
-
   function open(/** @type {string} */ name) {
-    if (name === FIRST_SECTION || name === "features") explored = name;
     document.body.dataset.section = name; // for the inputs, of which some are not there in every section
     for (const button of document.querySelectorAll("#header [data-section]")) {
       const own = /** @type {HTMLElement} */ (button).dataset.section ?? "";
@@ -34,7 +31,7 @@ export function createSections(parts, onChoose) {
   document.querySelector("#header nav")?.addEventListener("click", ({ target }) => {
     const button = /** @type {HTMLElement} */ (target).closest("[data-section]");
     const { section } = /** @type {HTMLElement | null} */ (button)?.dataset ?? {};
-    if (section) onChoose(section === FIRST_SECTION ? explored : section);
+    if (section) onChoose(section);
   });
   return { open, isOffered };
 }
