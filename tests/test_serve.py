@@ -1,6 +1,5 @@
 """The page on Ray Serve: every answer is right, and killed replicas lose none. Needs the extra ``serve``."""
 
-import asyncio
 import time
 from urllib.request import urlopen
 
@@ -16,6 +15,8 @@ import vit_demo
 from benchmarks.cluster import Cluster, draw
 from vit_demo.serve import app
 from vit_demo.web.catalog.example_digits import example_picture
+
+from . import asynchronous
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def test_the_page_and_its_endpoints_answer_as_in_one_process(cluster, tmp_path):
 
 def test_a_killed_model_replica_loses_no_answer_and_is_replaced(cluster):
     before = cluster.replicas("Models")
-    load = asyncio.run(draw(cluster.url, 6, 9, lambda: cluster.kill_one("Models")))
+    load = asynchronous.run(draw(cluster.url, 6, 9, lambda: cluster.kill_one("Models")))
     assert load.failures == load.wrong == 0 and len(load.seconds) >= 6
     for _ in range(600):
         now = cluster.replicas("Models")
@@ -63,5 +64,5 @@ def test_a_killed_model_replica_loses_no_answer_and_is_replaced(cluster):
 
 
 def test_a_killed_page_replica_costs_its_visitors_a_repeated_request(cluster):
-    load = asyncio.run(draw(cluster.url, 6, 9, lambda: cluster.kill_one("Page")))
+    load = asynchronous.run(draw(cluster.url, 6, 9, lambda: cluster.kill_one("Page")))
     assert load.wrong == 0 and len(load.seconds) >= 6, "every drawing got its answer in the end"

@@ -1,6 +1,5 @@
 """Training on the page: one run at a time for each address, under a name that nobody can guess, bounded, cancelled."""
 
-import asyncio
 import base64
 import gc
 import io
@@ -29,6 +28,7 @@ from vit_demo.web.requests.poll import handle
 from vit_demo.web.requests.training import handle_training
 from vit_demo.weights import costs, trained
 
+from ... import asynchronous
 from ...replies import complete
 
 TINY = ViTConfig(
@@ -43,7 +43,7 @@ def run(*requests: dict[str, Any], who: str = "") -> list[dict[str, Any]]:
         owner.set(who)
         return [await handle_training(request) for request in requests]
 
-    return asyncio.run(each())
+    return asynchronous.run(each())
 
 
 def finished(begin: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def finished(begin: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def asked(request: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(zlib.decompress(asyncio.run(handle(request)), 31))
+    found: dict[str, Any] = json.loads(zlib.decompress(asynchronous.run(handle(request)), 31))
     return found
 
 
@@ -104,7 +104,7 @@ def test_the_event_loop_packs_no_download(monkeypatch):
         await poll.handle({"kind": "train", "download": "mine"})
         return threading.get_ident()
 
-    loop = asyncio.run(download())
+    loop = asynchronous.run(download())
     assert packing and loop not in packing
 
 
