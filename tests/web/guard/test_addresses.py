@@ -1,12 +1,13 @@
 """Whose request it is: one function says it, whatever a proxy writes."""
 
-from asyncio import run
 from typing import Any
 
 import pytest
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from vit_demo.web.guard.headers import client_address
+
+from ...asynchronous import run
 
 
 @pytest.fixture(autouse=True)
