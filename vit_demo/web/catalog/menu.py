@@ -8,6 +8,7 @@ from vit_demo.defaults import LARGE_PHOTO_PRESET
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
 from vit_demo.sentences import Sentence, joined, marked, sentence
+from vit_demo.training.small import DEFAULT_CONFIG
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 from vit_demo.weights.checkpoints import read_record
 from vit_demo.weights.costs import num_operations, num_tokens
@@ -36,10 +37,6 @@ FlexiViT (Beyer et al., 2022, https://arxiv.org/abs/2212.08013) to timm's checkp
 BYTES_PER_PARAMETER = 4
 """The Hub's weights are float32."""
 
-_TO_TRAIN = ViTConfig(
-    image_size=28, patch_size=7, in_channels=1, num_classes=10, embed_dim=64, depth=4, num_heads=4, mlp_ratio=2.0
-)
-"""A small network of digits, which Build trains."""
 _NOTEBOOKS = {
     "ViT-Tiny": VIT_TINY,
     "MNIST from scratch": MNIST_FROM_SCRATCH,
@@ -190,7 +187,7 @@ def starting_points() -> dict[str, Any]:
         for preset in PRESETS.values()
         if not preset.library
     ]
-    first = _entry("To train", "A small ViT of digits", _TO_TRAIN, _TO_TRAIN.patch_size)
+    first = _entry("To train", "A small ViT of digits", DEFAULT_CONFIG, DEFAULT_CONFIG.patch_size)
     return {"defaults": _DEFAULTS, "networks": [first, *notebooks, *presets], "limits": TRAINING_LIMITS}
 
 

@@ -105,6 +105,11 @@ def clean_headers(scope: Scope, path: str) -> None:
         raise RequestRefused(403, "Pages of other sites may not use this server: see VIT_DEMO_ALLOWED_ORIGINS.")
 
 
+def path_of(scope: Scope) -> str:
+    """The path of a request without Gradio's prefix."""
+    return scope["path"].removeprefix(scope.get("rootpath_of", "")).removeprefix("/gradio_api")
+
+
 def is_change(scope: Scope) -> bool:
     """Whether a request may change something, and may have a body."""
     return scope["method"] in ("POST", "PUT", "PATCH", "DELETE")

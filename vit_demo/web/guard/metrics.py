@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.service.engine import get_engine
 from vit_demo.web import settings
-from vit_demo.web.guard.headers import client_address
+from vit_demo.web.guard.headers import client_address, path_of
 from vit_demo.web.guard.log import request_id
 
 registry = prometheus.CollectorRegistry()
@@ -88,8 +88,7 @@ class Measured:
             status = 500
             raise
         finally:
-            path = scope["path"].removeprefix(scope.get("root_path", "")).removeprefix("/gradio_api")
-            route = ROUTES.match(path)
+            route = ROUTES.match(path := path_of(scope))
             kind = about.get("kind") or (route[1] if route else "other" if path.strip("/") else "page")
             seconds, refusal = time.perf_counter() - started, str(about.get("refusal", ""))
             _requests.labels(kind, status).inc()

@@ -19,7 +19,7 @@ from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.web import settings
 from vit_demo.web.guard import bodies
 from vit_demo.web.guard.event_checks import EventChecks
-from vit_demo.web.guard.headers import VISITOR, check_address, clean_headers, client_address, is_change
+from vit_demo.web.guard.headers import VISITOR, check_address, clean_headers, client_address, is_change, path_of
 from vit_demo.web.guard.quota import Pace
 from vit_demo.web.guard.visitor import set_owner, streams
 
@@ -138,7 +138,7 @@ class Addresses(_Part):
     """Checks where a request goes, and notes from whom it comes."""
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = _path(scope)
+        path = path_of(scope)
         check_address(scope, path)
         clean_headers(scope, path)
         bodies.check_framing(scope, is_change(scope))
@@ -158,7 +158,7 @@ class Shares(_Part):
         most = MAX_REQUESTS_OF_ONE if self._requests.total() < MAX_REQUESTS else MAX_REQUESTS_WHEN_FULL
         with ExitStack() as counted:
             counted.enter_context(_counted(self._requests, scope[VISITOR], most))
-            if _path(scope) in UPLOAD_ROUTES:
+            if path_of(scope) in UPLOAD_ROUTES:
                 counted.enter_context(_counted(self._uploads, scope[VISITOR], MAX_UPLOADS_OF_ONE))
             await self.app(scope, receive, send)
 
@@ -199,7 +199,7 @@ class Uploads(_Part):
         self._quota = Pace(UPLOAD_QUOTA_BYTES / 3600, UPLOAD_QUOTA_BYTES, 0.001, UPLOAD_LIMIT)
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = _path(scope)
+        path = path_of(scope)
         if path not in UPLOAD_ROUTES:
             await self.app(scope, receive, send)
             return
@@ -226,7 +226,7 @@ class Events(_Part):
         self._arrivals = bodies.Arrivals()
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = _path(scope)
+        path = path_of(scope)
         if path in UPLOAD_ROUTES or not is_change(scope):
             await self.app(scope, receive, send)
             return
@@ -262,15 +262,10 @@ class ResultStreams(_Part):
         self._checks = checks
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if name := stream_name(scope, _path(scope)):
+        if name := stream_name(scope, path_of(scope)):
             self._checks.check_stream(name)
         with streams.listening(name) if name else nullcontext():
             await self.app(scope, receive, send)
-
-
-def _path(scope: Scope) -> str:
-    """The path of a request without Gradio's prefix."""
-    return scope["path"].removeprefix(scope.get("root_path", "")).removeprefix("/gradio_api")
 
 
 def stream_name(scope: Scope, path: str) -> str:
@@ -283,7 +278,7 @@ def stream_name(scope: Scope, path: str) -> str:
 
 
 def _set_headers(headers: MutableHeaders, scope: Scope) -> None:
-    path = _path(scope)
+    path = path_of(scope)
     if Headers(scope=scope).get("origin") not in settings.allowed_origins():
         for name in ("access-control-allow-origin", "access-control-allow-credentials"):
             del headers[name]
