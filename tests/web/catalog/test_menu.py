@@ -58,6 +58,11 @@ def test_offline_only_models_that_are_here_are_offered(monkeypatch) -> None:
         assert offered == {name for name, preset in PRESETS.items() if not (offline and preset.source == "hub")}
 
 
+def test_a_model_that_takes_words_has_no_classes_of_its_own() -> None:
+    entry = model_entry(PRESETS["tinyclip-8m"])
+    assert entry["takes_words"] and entry["num_classes"] == 0 and entry["words"] == list(PRESETS["tinyclip-8m"].labels)
+
+
 def test_the_menu_says_what_an_accuracy_is_about() -> None:
     about = {name: model_entry(preset)["test_set"] for name, preset in PRESETS.items()}
     assert about["digits-small"] == about["digits-notebook"] == "MNIST test"

@@ -26,6 +26,7 @@ from ...replies import complete, handle, send, unpack
     [
         ({"kind": "weather"}, "no request 'weather'"),
         ({"kind": "map", "method": "magic"}, "no method 'magic'"),
+        ({"kind": "map", "method": "x" * 201}, "method must be a string of at most 200 characters"),
         ({"kind": "map", "method": "relevance", "label": 10}, "no class 10"),
         ({"kind": "map", "method": "relevance", "against": 10}, "no class 10"),
         ({"kind": "map", "method": "relevance", "label": 4, "against": 4}, "compared with itself"),

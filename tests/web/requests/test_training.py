@@ -208,10 +208,11 @@ def test_a_training_that_would_take_all_memory_is_refused(heads):
         run({"begin": {"config": large, "steps": 1}})
 
 
-def test_a_training_counts_with_its_memory(monkeypatch):
+@pytest.mark.parametrize("begin", [BEGIN, {**BEGIN, "steps": None, "seconds": 10}], ids=["by steps", "by seconds"])
+def test_a_training_counts_with_its_memory(begin, monkeypatch):
     begun = []
     monkeypatch.setattr(get_engine().jobs, "submit", lambda *given: begun.append(given) or Job(None, lambda: None))
-    run({"begin": BEGIN})
+    run({"begin": begin})
     assert begun[0][2:] == ("training", costs.training_step(TINY, 64).nbytes)
 
 
