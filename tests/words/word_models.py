@@ -1,6 +1,7 @@
 """Tiny networks of pictures and text with random weights and vocabularies, as transformers would publish them."""
 
 import json
+from functools import cache
 from typing import Any
 
 import torch
@@ -42,6 +43,11 @@ def word_model(kind: str, image_size: int = 32, patch_size: int = 8) -> nn.Modul
 
 def word_files(kind: str, **sizes: int) -> dict[str, bytes]:
     """The files of its repository."""
+    return dict(_word_files(kind, **sizes))
+
+
+@cache
+def _word_files(kind: str, **sizes: int) -> dict[str, bytes]:
     model: Any = word_model(kind, **sizes)
     merges = {"vocab": clip_vocabulary(), "merges": [list(pair) for pair in MERGES]}
     scores = {"unk_id": 2, "vocab": [[piece, -1.0 - 0.01 * number] for number, piece in enumerate(UNIGRAMS)]}
