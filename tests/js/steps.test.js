@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { decodeResult } from "../../vit_demo/web/frontend/stage/result.js";
+import { decodeResult, similarities } from "../../vit_demo/web/frontend/stage/result.js";
 import {
   filterPixels,
   inputPixels,
@@ -18,7 +18,6 @@ import {
   decodeNumbers,
   factsOf,
   patchOfToken,
-  positionSimilarity,
   settledAfter,
   settleTour,
 } from "../../vit_demo/web/frontend/stage/views/steps/tour.js";
@@ -61,7 +60,7 @@ test("products are summed over the channels", () => {
 });
 
 test("similarities of positions are those of the embeddings", () => {
-  const found = positionSimilarity(shared.positions, facts.patches, fixture.steps.query);
+  const found = similarities(shared.positions, facts.patches, fixture.steps.query);
   assertClose(found, fixture.steps.similarity, 0.01);
 });
 

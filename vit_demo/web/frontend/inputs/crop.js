@@ -2,7 +2,7 @@
 // Which part of the photo the network gets: left bright in its small picture, and in words.
 
 import { setText } from "../shared/dom.js";
-import { fitInside } from "../shared/geometry.js";
+import { fitInside, partOf } from "../shared/geometry.js";
 import { languageChange, translate } from "../shared/language.js";
 import { modelInput } from "../shared/pageState.js";
 
@@ -18,15 +18,9 @@ export function createCrop(panel) {
     if (crop.hidden) return;
     const room = [frame.clientWidth, frame.clientHeight];
     const size = fitInside([image.naturalWidth, image.naturalHeight], room);
-    const [left, top, right, bottom] = photo.box;
-    const [x, y] = size.map((side, i) => (room[i] - side) / 2);
-    const place = {
-      left: x + left * size[0],
-      top: y + top * size[1],
-      width: (right - left) * size[0],
-      height: (bottom - top) * size[1],
-    };
-    for (const [name, value] of Object.entries(place)) crop.style[name] = `${value}px`;
+    const [[left, width], [top, height]] = size.map((side, i) => [(room[i] - side) / 2, side]);
+    const part = partOf({ left, top, width, height }, photo.box);
+    for (const [name, value] of Object.entries(part)) crop.style[name] = `${value}px`;
   }
 
   for (const each of [modelInput, languageChange]) each.subscribe(panel, show);

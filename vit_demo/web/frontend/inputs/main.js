@@ -5,7 +5,7 @@ import { createPad } from "../pad/pad.js";
 import { toDataUrl } from "../pad/strokes.js";
 import { syncHistory } from "../shared/browserHistory.js";
 import { setConstants } from "../shared/constants.js";
-import { copyText, createRadios } from "../shared/dom.js";
+import { copyText, createRadios, rove } from "../shared/dom.js";
 import { english, languageChange, linkInLanguage } from "../shared/language.js";
 import { encodeLink, FITS, firstState, leftOut } from "../shared/link.js";
 import { menuModels, PUSH, pageState, REPLACE, readSetting, retryResult, TASKS } from "../shared/pageState.js";
@@ -125,29 +125,19 @@ function createSheet(element, chooseTask) {
   document.addEventListener("pointerdown", close, true);
 }
 
-// The two tabs, with the keys of the ARIA pattern: arrows, Home and End.
-
+/** The two tabs: with the keyboard, a tab is chosen by moving to it. */
 function createTabs(element, onChoose) {
-  const tabs = TASKS.map((task) => element.querySelector(`#tab-${task}`));
-  const panels = TASKS.map((task) => element.querySelector(`#panel-${task}`));
-  tabs.forEach((tab, i) => {
-    tab.addEventListener("click", () => onChoose(TASKS[i]));
-    tab.addEventListener("keydown", (event) => {
-      const steps = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 };
-      if (!(event.key in steps)) return;
-      event.preventDefault();
-      const next = (steps[event.key] + tabs.length) % tabs.length;
-      onChoose(TASKS[next]);
-      tabs[next].focus();
-    });
-  });
+  const find = (selector) => element.querySelector(selector);
+  for (const task of TASKS) {
+    for (const name of ["click", "focus"]) find(`#tab-${task}`).addEventListener(name, () => onChoose(task));
+  }
 
   function show(task) {
-    TASKS.forEach((each, i) => {
-      tabs[i].setAttribute("aria-selected", String(each === task));
-      tabs[i].tabIndex = each === task ? 0 : -1;
-      panels[i].hidden = each !== task;
-    });
+    for (const each of TASKS) {
+      find(`#tab-${each}`).setAttribute("aria-selected", String(each === task));
+      find(`#panel-${each}`).hidden = each !== task;
+    }
+    rove(find("[role=tablist]"));
   }
 
   return { show };

@@ -110,7 +110,7 @@ export function barRow(about, name, share, number, agrees) {
  */
 export function rove(host, columns = 1) {
   const usable = () => [...host.querySelectorAll("button:enabled:not([hidden])")];
-  const stop = usable().find((button) => button.ariaPressed === "true") ?? usable()[0];
+  const stop = usable().find((button) => button.matches("[aria-pressed=true], [aria-selected=true]")) ?? usable()[0];
   for (const button of host.querySelectorAll("button")) button.tabIndex = button === stop ? 0 : -1;
   host.onkeydown = (event) => {
     const all = usable();
@@ -157,12 +157,9 @@ export function segmentChoice(host, name, options, onChange) {
 /** Radio buttons in a bar, for options that change: `set([value, label, small lines][], value)`. */
 export function createRadios(bar, onChange) {
   const inputs = () => bar.querySelectorAll("input");
-  let shown = "";
 
   function set(options, value) {
-    const key = JSON.stringify(options);
-    if (key !== shown) bar.replaceChildren(...options.map((option) => segment(bar.id, option, onChange)));
-    shown = key;
+    if (isNew(bar, options)) bar.replaceChildren(...options.map((option) => segment(bar.id, option, onChange)));
     for (const input of inputs()) input.checked = input.value === String(value);
   }
 

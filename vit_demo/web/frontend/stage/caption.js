@@ -8,6 +8,7 @@ import { defaultQueryName, percent, placeOf, queryName, targetOf } from "./forma
 import { setHeadline } from "./headline.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 import { placeAmong } from "./methods.js";
+import { isDefaultMap } from "./onDemand.js";
 
 /** `update(drawing, entry)` describes a drawn frame (see stage.js); `entry` is that of a map which the server computes. */
 export function createCaption(element, methods) {
@@ -72,7 +73,7 @@ export function createCaption(element, methods) {
     const faint = map && isFaint(map, method.style(result));
     const remark = faint ? ` *${translate("Nothing stands out.")}* ${translate(method.faintReason)}` : "";
     return {
-      sentence: (isFirstMap(drawing) ? firstSentence(result) : chosenMethod.sentence(result, view)) + remark,
+      sentence: (isFirstMap(drawing) ? FIRST_SENTENCE : chosenMethod.sentence(result, view)) + remark,
       subject: method.subject(result, drawing.view) + otherClass(drawing),
       reading: choices.section === "features" ? "" : valueText(drawing, entry),
     };
@@ -119,58 +120,29 @@ function otherClass({ result, method, view }) {
 }
 
 /** Whether the map is the one of its method that was tested. */
-const isMeasured = ({
-  result: { numBlocks },
-  method: { uses },
-  tokens,
-  choices,
-  view: { block, head, query, direction },
-}) =>
-  !tokens &&
-  !choices.plain &&
-  (!uses.includes("patch") || (block === numBlocks - 1 && head < 0 && query === null && direction === "from"));
+const isMeasured = ({ result, method, tokens, choices, view }) =>
+  !tokens && !choices.plain && (!method.uses.includes("patch") || isDefaultMap(result, view));
 
 /** Whether the map is the one that the page opens with: what the head's token looks at in the last block. */
-const isFirstMap = ({
-  result: { numBlocks, hasClassToken, pool },
-  choices: { method },
-  view: { block, head, query, direction },
-}) =>
-  method === "attention" &&
-  block === numBlocks - 1 &&
-  head < 0 &&
-  query === null &&
-  direction === "from" &&
-  hasClassToken &&
-  pool.startsWith("cls");
+const isFirstMap = ({ result, choices, view }) =>
+  choices.method === "attention" && isDefaultMap(result, view) && result.hasClassToken && result.pool.startsWith("cls");
 
-const firstSentence = ({ predictions }) =>
-  predictions.length
-    ? english(
-        "Colour shows where the network *looks* just before it answers. Whether it *needs* a square, you find out by rubbing it out.",
-      )
-    : english(
-        "Colour shows where the network *looks* in its last block. Whether it *needs* a square, you find out by rubbing it out.",
-      );
+const FIRST_SENTENCE = english(
+  "Colour shows where the network *looks* just before it answers. Whether it *needs* a square, you find out by rubbing it out.",
+);
 
 /** What the picture is that the network gets. */
 function wordsOfPicture({ result, choices }) {
-  const { rows, columns, numPatches, dropped, source, predictions } = result;
+  const { rows, columns, numPatches, dropped, source } = result;
   const side = source.patch_size;
   const values = { width: columns * side, height: rows * side, count: numPatches - dropped.length, side };
-  const hovered = choices.hovered === null ? "" : placeOf(result, choices.hovered);
   return {
-    sentence: predictions.length
-      ? translate(
-          "This is all that the network gets: {width} × {height} pixels, in *{count} squares* of {side} × {side} pixels.",
-          values,
-        )
-      : translate(
-          "This is what the network gets: {width} × {height} pixels, in *{count} squares* of {side} × {side} pixels.",
-          values,
-        ),
+    sentence: translate(
+      "This is all that the network gets: {width} × {height} pixels, in *{count} squares* of {side} × {side} pixels.",
+      values,
+    ),
     subject: english("The picture alone"),
-    reading: hovered,
+    reading: choices.hovered === null ? "" : placeOf(result, choices.hovered),
   };
 }
 
@@ -187,19 +159,14 @@ function summary(method, map, result, view) {
 const PALE = 0.4; // of the end of a scale
 const LARGE = 0.05; // a part of the whole
 
-/**
- * Of a map whose values are shares of one whole, the part that is on no patch, if it is large; of a patch's own map, what the
- * default query's, which is shown while nobody points, gives to this patch.
- */
+/** Of a map of the default query whose values are shares of one whole, the part that is on no patch, if it is large. */
 function restText(method, map, result, view) {
-  const { isShare, written } = method;
   const { numTokens, numPatches, dropped, hasClassToken } = result;
-  if (view.query !== null) return "";
   const numPrefix = numTokens - numPatches + dropped.length;
-  if (!isShare || view.direction === "to" || !numPrefix) return "";
+  if (!method.isShare || view.query !== null || view.direction === "to" || !numPrefix) return "";
   const rest = 1 - map.reduce((sum, value) => sum + value, 0);
   if (rest < LARGE) return "";
-  const values = { rest: written(rest) };
+  const values = { rest: method.written(rest) };
   if (!hasClassToken) return ` · ${translate("on the registers: {rest}", values)}`;
   return ` · ${numPrefix > 1 ? translate("on the class token and the registers: {rest}", values) : translate("on the class token itself: {rest}", values)}`;
 }

@@ -19,7 +19,6 @@ import { menuModels, pageState, readSetting, storeSetting } from "../shared/page
 import { createReplyCache } from "../shared/requests.js";
 import { againstOf, percent, targetOf } from "./format.js";
 import { placeAmong } from "./methods.js";
-import { SCALES } from "./scales.js";
 import { FIRST_SECTION } from "./sections.js";
 
 const NO_CLASSES = english("This model has no classifier head, so no map can be about a class.");
@@ -28,6 +27,14 @@ const DOCKED = "vit_demo.settings"; // whether it is open there, in the browser'
 const SMOOTHING = [
   [false, english("plain")],
   [true, english("blended")],
+];
+const SCALES = [
+  ["shared", english("of this picture")],
+  ["own", english("of this map")],
+];
+const DIRECTIONS = [
+  ["from", english("attends to")],
+  ["to", english("attended to by")],
 ];
 
 /**
@@ -40,40 +47,24 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   const find = (selector) => element.querySelector(selector);
   const drawer = find(".drawer");
   const control = (name) => drawer.querySelector(`[data-control=${name}]`);
-  const changeTokens = (part) => onChange({ features: { ...pageState.get().view.features, ...part } });
-  const isOfTokens = () => pageState.get().view.section === "features";
+  /** Changes the map, or the colours of the tokens where these are shown. */
+  function changeShown(part) {
+    const { section, features } = pageState.get().view;
+    onChange(section === "features" ? { features: { ...features, ...part } } : part);
+  }
   const list = createList(find(".all"), methods, { onChange, retry, modes });
-  const directions = [
-    ["from", english("attends to")],
-    ["to", english("attended to by")],
-  ];
-  const direction = choice(control("direction"), english("Direction"), directions, (value) =>
-    onChange({ direction: value }),
-  );
+  const segments = (name, title, options) =>
+    segmentChoice(control(name), title, options, (value) => onChange({ [name]: value }));
+  const direction = segments("direction", english("Direction"), DIRECTIONS);
+  const smooth = segments("smooth", english("Squares"), SMOOTHING);
+  const scale = segments("scale", english("Scale"), SCALES);
   const ofAll = (value) => translate("{value} of {all}", { value, all: control("block").max });
-  const block = slider(control("block"), ofAll, (value) =>
-    isOfTokens() ? changeTokens({ block: value - 1 }) : onChange({ block: value - 1 }),
-  );
-  const opacity = slider(control("opacity"), percent, (value) =>
-    isOfTokens() ? changeTokens({ opacity: value / 100 }) : onChange({ opacity: value / 100 }),
-  );
-  const smooth = segmentChoice(control("smooth"), english("Squares"), SMOOTHING, (value) =>
-    onChange({ smooth: value }),
-  );
-  const scale = segmentChoice(
-    control("scale"),
-    english("Scale"),
-    [
-      [SCALES[0][0], english("of this picture")],
-      [SCALES[1][0], english("of this map")],
-    ],
-    (value) => onChange({ scale: value }),
-  );
+  const block = slider(control("block"), ofAll, (value) => changeShown({ block: value - 1 }));
+  const opacity = slider(control("opacity"), percent, (value) => changeShown({ opacity: value / 100 }));
   const against = find(".against");
   against.addEventListener("change", () => onChange({ against: JSON.parse(against.value) }));
   const docs = createMethodDocs(find(".method-docs"), request);
   let head = /** @type {any} */ (null);
-  let heads = ""; // for which the choice of a head was built
 
   function offerHeads(count) {
     const named = (h) => translate("head {head}", { head: h + 1 });
@@ -84,12 +75,10 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   }
 
   function update(choices, shape, result) {
-    const wanted = `${shape.numHeads} ${currentLanguage()}`;
-    if (wanted !== heads) {
+    if (isNew(control("head"), [shape.numHeads, currentLanguage()])) {
       offerHeads(shape.numHeads);
       createTermList(find(".terms dl"));
     }
-    heads = wanted;
     const { uses, comparesClasses } = methods[choices.method];
     const ofTokens = choices.section === "features";
     drawer.classList.toggle("tokens", ofTokens);

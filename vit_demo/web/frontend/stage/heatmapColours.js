@@ -5,7 +5,7 @@
 // without a meaningful value is faint, and the end of a scale that several maps share. A grid is {rows, columns, pixelated}, pixelated for a drawing.
 
 import { constants } from "../shared/constants.js";
-import { make } from "../shared/dom.js";
+import { make, pixelCanvas } from "../shared/dom.js";
 
 const PHOTO_GREY = 128; // what the legend lies over, as a photo can have any colour
 const LEGEND_STOPS = 16;
@@ -48,13 +48,8 @@ export function heatPixels(map, opacity, style = {}, paper = false) {
 }
 
 /** A map as a canvas with one pixel for each patch; the caller enlarges it. */
-export function heatCanvas(map, grid, opacity, style = {}, canvas = make("canvas")) {
-  canvas.width = grid.columns;
-  canvas.height = grid.rows;
-  const pixels = heatPixels(map, opacity, style, Boolean(grid.pixelated));
-  canvas.getContext("2d").putImageData(new ImageData(pixels, grid.columns, grid.rows), 0, 0);
-  return canvas;
-}
+export const heatCanvas = (map, { rows, columns, pixelated }, opacity, style = {}) =>
+  pixelCanvas(heatPixels(map, opacity, style, Boolean(pixelated)), columns, rows);
 
 /** The colours along the scale, from its low end to its high one, as CSS writes them. */
 export function heatStops(opacity, { signed = false, paper = false } = {}) {

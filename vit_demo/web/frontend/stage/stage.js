@@ -2,14 +2,13 @@
 // What a stage keeps, what a visitor does to it, and the frame that follows from that and the view of the page's state.
 
 import { isNew, setProgress, setText } from "../shared/dom.js";
-import { middlePatch, neighbour } from "../shared/geometry.js";
 import { english, translate } from "../shared/language.js";
 import { modelInput, PUSH, pageState, REPLACE } from "../shared/pageState.js";
 import { FIRST_GUESS, firstPointing, isStep, validFor, viewOf } from "./choices.js";
 import { placeOf, targetOf } from "./format.js";
 import { classMethod } from "./methods.js";
 import { loadTrace, mapFields, servedMap } from "./onDemand.js";
-import { fitCanvas, paintPatches, paintResult } from "./picture.js";
+import { fitCanvas, paintResult } from "./picture.js";
 import { createScales } from "./scales.js";
 import { FIRST_SECTION } from "./sections.js";
 
@@ -100,16 +99,11 @@ export function render(stage) {
   for (const each of parts.views) if (each.sections.includes(choices.section)) each.draw?.(drawing);
 }
 
-function paint({ canvas, picture, methods, scene }, { result, map, style, choices, tokens, hidden: dropped }) {
-  const size = fitCanvas(canvas, picture, result.size);
-  const { opacity, smooth, hovered } = choices;
-  const queried = methods[choices.method].uses.includes("patch") && !choices.plain ? scene.view.query : null;
-  if (tokens)
-    paintPatches(canvas, size, result, { ...tokens, image: result.picture, pixelated: result.pixelated, dropped });
-  else {
-    const shownMap = choices.plain ? null : map;
-    paintResult(canvas, size, result, { map: shownMap, style, opacity, smooth, queried, hovered, dropped });
-  }
+function paint({ canvas, methods, scene }, { result, map, style, choices, tokens, hidden: dropped }) {
+  const { opacity, smooth, hovered, plain } = choices;
+  const queried = methods[choices.method].uses.includes("patch") && !plain ? scene.view.query : null;
+  const shown = tokens ?? { map: plain ? null : map, style, opacity, smooth, queried, hovered };
+  paintResult(canvas, fitCanvas(canvas, result.size), result, { ...shown, dropped });
 }
 
 /** Makes the scene that of the choices, once its map is there; returns the entries of what the server is asked for. */
@@ -269,13 +263,14 @@ export function patchActions(stage) {
   return {
     hover: (patch) => patch !== stage.pointing.hovered && change(stage, { hovered: patch }),
     click: (patch) => clickPatch(stage, patch),
-    move(step) {
-      const { result, parts, methods } = stage;
-      const { pinned, hovered, dropping, method, plain, section } = choicesOf(stage);
-      const from = pinned ?? hovered;
-      const patch = from === null ? middlePatch(result) : neighbour(from, step, result);
-      parts.caption.announceNext();
-      const keeps = methods[method].uses.includes("patch") && !dropping && !plain && section !== "features";
+    at() {
+      const { pinned, hovered } = choicesOf(stage);
+      return pinned ?? hovered;
+    },
+    move(patch) {
+      const { dropping, method, plain, section } = choicesOf(stage);
+      stage.parts.caption.announceNext();
+      const keeps = stage.methods[method].uses.includes("patch") && !dropping && !plain && section !== "features";
       if (keeps) pin(stage, patch);
       else change(stage, { hovered: patch });
     },

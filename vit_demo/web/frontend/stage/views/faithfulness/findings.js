@@ -1,7 +1,7 @@
 // @ts-check
 // What a test of a heatmap found, in words.
 
-import { make, setProgress, setText } from "../../../shared/dom.js";
+import { isNew, make, setProgress, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { formatArea, percent } from "../../format.js";
 import { compare, mapFields } from "../../onDemand.js";
@@ -167,7 +167,6 @@ export function createMethodTable(panel, methods, curves) {
   const find = (selector) => panel.querySelector(selector);
   const [button, table, status, bar] = ["button", "table", ".table-status", ".progress"].map(find);
   let about = /** @type {any} */ (null);
-  let key = "";
   let running = /** @type {any} */ (null); // a token of the comparison that is computed
 
   async function run() {
@@ -228,9 +227,7 @@ export function createMethodTable(panel, methods, curves) {
 
   function show(next) {
     about = next;
-    const nextKey = next ? `${next.result.run} ${next.label} ${next.against} ${next.baseline}` : "";
-    if (nextKey === key) return;
-    key = nextKey;
+    if (!isNew(table, next && [next.result.run, next.label, next.against, next.baseline])) return;
     stop("");
     table.hidden = true;
     button.disabled = !next;

@@ -3,7 +3,7 @@
 // found with each mask stands side by side.
 
 import { constants } from "../../../shared/constants.js";
-import { make, makeButton, setProgress, setText } from "../../../shared/dom.js";
+import { isNew, make, makeButton, setProgress, setText } from "../../../shared/dom.js";
 import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
@@ -82,7 +82,6 @@ export function create(card, { request, methods, curves, restore }) {
   const tests = createTasks(() => testedNow, update);
   let current = /** @type {any} */ (null); // {result, fields, name, measure}: the heatmap that can be tested now
   let testedNow = /** @type {any} */ (null); // what is tested: the same with a mask
-  let drawn = "";
 
   const withMask = (baseline) => ({ ...current, fields: { ...current.fields, baseline } });
   const taskOf = (baseline) => current && tests.of(withMask(baseline));
@@ -152,13 +151,8 @@ export function create(card, { request, methods, curves, restore }) {
     const tested = current
       ? BASELINES.map(([baseline]) => [baseline, taskOf(baseline)]).filter(([, test]) => test?.found)
       : [];
-    const key = JSON.stringify([
-      current?.fields,
-      current?.result.run,
-      tested.map(([baseline, { version }]) => [baseline, version]),
-    ]);
-    if (key === drawn) return;
-    drawn = key;
+    const versions = tested.map(([baseline, { version }]) => [baseline, version]);
+    if (!isNew(find(".findings"), [current?.fields, current?.result.run, versions])) return;
     find(".findings").replaceChildren(...tested.map(([baseline, test]) => findingOf(current, baseline, test, tooltip)));
     const { correlations } = tested.map(([, test]) => test).find((test) => test.correlations) ?? {};
     const text = correlations
@@ -195,8 +189,7 @@ export function create(card, { request, methods, curves, restore }) {
   /** The map that is tested, small, as it stands in the picture. */
   function drawMirror(result, map, style, { opacity, smooth }, dropped) {
     const canvas = find(".mirror canvas");
-    const size = fitCanvas(canvas, canvas.parentElement, result.size);
-    paintResult(canvas, size, result, { map, style, opacity, smooth, dropped });
+    paintResult(canvas, fitCanvas(canvas, result.size), result, { map, style, opacity, smooth, dropped });
     canvas.ariaLabel = translate("The map that is tested");
   }
 

@@ -4,7 +4,7 @@
 import { english, formatDecimals, translate, translateName } from "../../../shared/language.js";
 import { blockName, formatNumber, formatProbability, formatShare, queryName } from "../../format.js";
 import { heatColour } from "../../heatmapColours.js";
-import { similarities } from "./tokens.js";
+import { similarities } from "../../result.js";
 
 /** Even hues of OKLCH in two alternating lightnesses, so that neighbours differ for every kind of colour vision. */
 export const PALETTE = [
@@ -45,7 +45,7 @@ export const MODES = {
     title: english("Similarity"),
     use: english("which squares are alike for the network"),
     show(tokens, { token }) {
-      const values = similarities(tokens, token);
+      const values = similarities(tokens.unit, tokens.count, token);
       const range = [tokens.lowest, 1];
       return { values, range, colours: (...how) => heatColours(values, ...range, ...how) };
     },

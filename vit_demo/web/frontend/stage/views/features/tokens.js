@@ -62,16 +62,3 @@ function placePictures(pictures) {
     return { rows, columns, numPatches, dropped: new Set(dropped), size, image, tokenOf };
   });
 }
-
-/** The cosine similarity of one token with every token, -1 to 1. */
-export function similarities({ unit, count }, token) {
-  const depth = unit.length / count;
-  const query = unit.subarray(token * depth, (token + 1) * depth);
-  const found = new Float32Array(count);
-  for (let other = 0, at = 0; other < count; other++) {
-    let sum = 0;
-    for (let i = 0; i < depth; i++) sum += query[i] * unit[at++];
-    found[other] = Math.max(-1, Math.min(1, sum));
-  }
-  return found;
-}

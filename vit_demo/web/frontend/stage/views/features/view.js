@@ -2,7 +2,7 @@
 // What the tokens of the patches hold: colours on the picture, and on a second one beside its settings in the drawer.
 
 import { loadImage, segmentChoice, setText, slider } from "../../../shared/dom.js";
-import { middlePatch, neighbour } from "../../../shared/geometry.js";
+import { middlePatch } from "../../../shared/geometry.js";
 import { english, translate } from "../../../shared/language.js";
 import { pageState } from "../../../shared/pageState.js";
 import { createReplyCache, SETTLE } from "../../../shared/requests.js";
@@ -138,7 +138,7 @@ export function create(host, { request, change, redraw, upload, examples }) {
   function paintSecond() {
     if (box.hidden || !beside) return;
     const { grid, image, pixelated, options } = beside;
-    paintPatches(canvas, fitCanvas(canvas, box, grid.size), grid, {
+    paintPatches(canvas, fitCanvas(canvas, grid.size), grid, {
       image,
       pixelated,
       dropped: grid.dropped,
@@ -182,7 +182,7 @@ export function create(host, { request, change, redraw, upload, examples }) {
   listenToPatches(canvas, () => beside?.grid ?? null, {
     hover: point,
     click: keep,
-    move: (step) => point(pointed === null ? middlePatch(beside.grid) : neighbour(pointed, step, beside.grid)),
+    at: () => pointed,
     press: () => pointed !== null && keep(pointed),
     leave: () => point(null),
   });

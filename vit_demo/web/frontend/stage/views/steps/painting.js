@@ -2,7 +2,7 @@
 // Vectors and small pictures in two colours: one for positive numbers, one for negative ones, stronger for larger.
 
 import { make, makeButton, pixelCanvas, setText } from "../../../shared/dom.js";
-import { middlePatch, neighbour } from "../../../shared/geometry.js";
+import { middlePatch } from "../../../shared/geometry.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
 import { greyOnPaper, peakOf, strongest } from "../../heatmapColours.js";
 import { fitCanvas, listenToPatches, paintResult } from "../../picture.js";
@@ -163,15 +163,12 @@ export function createPicture(host, onChoose) {
   function paint() {
     if (!shown || !box.clientWidth) return;
     const { result, mapOf, chosen, marks, caption } = shown;
-    const size = fitCanvas(canvas, box, result.size);
-    const dropped = new Set(result.dropped);
-    const map = mapOf(hovered);
-    paintResult(canvas, size, result, {
-      map,
+    paintResult(canvas, fitCanvas(canvas, result.size), result, {
+      map: mapOf(hovered),
       opacity: OPACITY,
       queried: chosen,
       hovered,
-      dropped,
+      dropped: new Set(result.dropped),
       labels: marks,
       disc: true,
     });
@@ -190,9 +187,11 @@ export function createPicture(host, onChoose) {
     paint();
   }
 
+  const isDropped = (patch) => shown.result.tokenOf[patch] < 0; // such a patch has no token
+
   /** Outlines a patch at once: its numbers may still be on their way. */
   function choose(patch) {
-    if (shown.result.tokenOf[patch] < 0) return;
+    if (isDropped(patch)) return;
     shown = { ...shown, chosen: patch };
     paint();
     onChoose(patch);
@@ -201,17 +200,10 @@ export function createPicture(host, onChoose) {
   listenToPatches(canvas, () => shown?.result ?? null, {
     hover,
     click: choose,
-    move(step) {
-      let patch = shown.chosen ?? middlePatch(shown.result);
-      // Past dropped patches, which have no token.
-      do {
-        const next = neighbour(patch, step, shown.result);
-        if (next === patch) return;
-        patch = next;
-      } while (shown.result.tokenOf[patch] < 0);
-      choose(patch);
-    },
     leave: () => hover(null),
+    at: () => shown.chosen ?? middlePatch(shown.result),
+    move: choose,
+    skipped: isDropped,
   });
   new ResizeObserver(paint).observe(box);
 

@@ -66,18 +66,6 @@ function startPatch(result, contrast) {
   return best;
 }
 
-/** Cosine similarity of the position of `patch` to those of all patches. */
-export function positionSimilarity(positions, numPatches, patch) {
-  const width = positions.length / numPatches;
-  const similarity = new Float32Array(numPatches);
-  for (let other = 0; other < numPatches; other++) {
-    let sum = 0;
-    for (let i = 0; i < width; i++) sum += positions[patch * width + i] * positions[other * width + i];
-    similarity[other] = sum;
-  }
-  return similarity;
-}
-
 /** The patch of a token, or -1 for the class token and registers. */
 export const patchOfToken = ({ tokenOf }, token) => tokenOf.indexOf(token);
 
