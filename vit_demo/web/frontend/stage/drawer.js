@@ -252,29 +252,22 @@ function aboutModel(result) {
 }
 
 /** Loads the section about a method when it is opened, and again when a request failed. */
-export function createMethodDocs(panel, request) {
+function createMethodDocs(panel, request) {
   const text = panel.querySelector(".text");
-  const replies = createReplyCache(request, write);
+  const replies = createReplyCache(request, () => setMethod(current));
   let current = "";
-  let written = ""; // the method whose section is on the page
-
-  function write() {
-    if (!panel.open || written === current) return;
-    const { value, error } = replies.get(panel, { kind: "method_docs", method: current }, ({ html }) => html);
-    if (error) text.replaceChildren(error);
-    else if (value !== null) text.innerHTML = value;
-    written = value === null ? "" : current;
-  }
 
   function setMethod(method) {
-    if (method === current) return;
     current = method;
-    write();
+    if (!panel.open) return;
+    const { value, error } = replies.get(panel, { kind: "method_docs", method }, ({ html }) => html);
+    if ((value || error) && isNew(text, [method, error])) text.innerHTML = value ?? "";
+    if (error) text.textContent = error;
   }
 
   function retry() {
     replies.retry();
-    write();
+    setMethod(current);
   }
 
   panel.addEventListener("toggle", retry);

@@ -118,16 +118,15 @@ export function create(card, { request, methods, curves, restore }) {
 
   function update() {
     const running = runningTask();
-    const isTested = (baseline) => {
+    const untested = BASELINES.filter(([baseline]) => {
       const { found, running, error } = taskOf(baseline) ?? {};
-      return Boolean(found) && !running && !error;
-    };
-    const next = BASELINES.map(([baseline]) => baseline).filter((baseline) => !isTested(baseline));
-    button.disabled = !current || (isTested(BASELINES[0][0]) && !running);
-    const idle = isTested(BASELINES[0][0]) ? english("Tested") : english("Test these colours");
+      return !found || running || error;
+    });
+    const isTested = !untested.includes(BASELINES[0]);
+    button.disabled = !current || (isTested && !running);
+    const idle = isTested ? english("Tested") : english("Test these colours");
     setText(button, running ? english("Cancel") : idle);
-    const others =
-      isTested(BASELINES[0][0]) && !running ? BASELINES.filter(([baseline]) => next.includes(baseline)) : [];
+    const others = isTested && !running ? untested : [];
     find(".masks").replaceChildren(
       ...others.map(([baseline, words]) =>
         makeButton(
