@@ -10,9 +10,8 @@ import { english, languageChange, linkInLanguage } from "../shared/language.js";
 import { encodeLink, FITS, firstState, leftOut } from "../shared/link.js";
 import { menuModels, PUSH, pageState, REPLACE, readSetting, retryResult, TASKS } from "../shared/pageState.js";
 import { sendRequest } from "../shared/requests.js";
-import { createCrop } from "./crop.js";
 import { createMenu, PHOTO_MODEL } from "./modelMenu.js";
-import { acceptGlobalDrop, createPhotoInput, ownPhotos } from "./photoInput.js";
+import { acceptGlobalDrop, createCrop, createPhotoInput, ownPhotos } from "./photoInput.js";
 import { createResults } from "./results.js";
 
 const FIT_NAMES = [english("Centre"), english("Stretch"), english("Whole")];
@@ -38,7 +37,10 @@ export function mount({ element, server, ...given }) {
     return drawings.get(strokes);
   }
 
-  const results = createResults(server, { drawingOf, opening: page.first });
+  const exampleUrl = (name, size) => new URL(`../../examples/${size}/${name}.webp`, import.meta.url).href;
+  const previewOf = ({ example }) =>
+    examples.some(({ name }) => name === example) ? exampleUrl(example, "preview") : "";
+  const results = createResults(server, { drawingOf, previewOf, opening: page.first });
   const menu = createMenu(element, { pageState, server, models, offer, customModels });
   const tabs = createTabs(element, pageState.chooseTask);
   const pad = createPad(find("#pad"), {
@@ -51,7 +53,7 @@ export function mount({ element, server, ...given }) {
   const photo = createPhotoInput(find("#photo"), {
     upload: server.upload,
     examples,
-    exampleUrl: (name, size) => new URL(`../../examples/${size}/${name}.webp`, import.meta.url).href,
+    exampleUrl,
     onPicture: (picture) => pageState.chooseTask("photos", { picture }),
     onMessage: () => pageState.chooseTask("photos"),
   });

@@ -132,6 +132,13 @@ export function rove(host, columns = 1) {
 /** The options of a select from [value, words]. */
 export const makeOptions = (options) => options.map(([value, textContent]) => make("option", { value, textContent }));
 
+/** The terms and definitions of a list of [term, definition]. */
+export const definitions = (lines) =>
+  lines.flatMap(([term, value]) => [
+    make("dt", { textContent: term }),
+    make("dd", { textContent: value, title: value }),
+  ]);
+
 let ids = 0;
 
 /** An id that no other element of the page has. */
@@ -182,13 +189,10 @@ function segment(name, [value, label, lines], onChange) {
 }
 
 function selectChoice(host, name, options, onChange) {
-  const onchange = () => onChange(options[select.selectedIndex][0]);
-  const select = make("select", { ariaLabel: name, onchange }, ...makeOptions(options));
+  const select = make("select", { ariaLabel: name, onchange: () => onChange(JSON.parse(select.value)) });
   host.replaceChildren(select);
   return {
-    set(value) {
-      select.selectedIndex = options.findIndex(([option]) => option === value);
-    },
+    set: (value) => fillSelect(select, options, value),
     enable(flag) {
       select.disabled = !flag;
     },

@@ -3,6 +3,7 @@
 
 import {
   choice,
+  definitions,
   documentEvents,
   fillSelect,
   isNew,
@@ -238,9 +239,7 @@ function showCosts(host, result) {
       ]
     : [];
   if (!isNew(host, [lines, currentLanguage()])) return;
-  host.replaceChildren(
-    ...lines.flatMap(([term, value]) => [make("dt", { textContent: term }), make("dd", { textContent: value })]),
-  );
+  host.replaceChildren(...definitions(lines));
 }
 
 /** What is known of the network at its patch size: size, how it was made, and how often it is right. */

@@ -220,10 +220,21 @@ const NO_BRUSH = { isOn: () => false, over: (/** @type {number} */ _patch) => {}
  * Calls `hover(patch | null)`, `click(patch)`, `press()` and `leave()` for what the visitor does on the canvas, and `move(patch)`
  * for an arrow key, which leads from the patch `at()` past those that are `skipped(patch)`; `getGrid()` returns {rows, columns},
  * or null while there is nothing to point at. `brush` is {isOn(), over(patch), lift()}: while it is on, a pressed pointer
- * brushes over patches and clicks none; a finger brushes sideways, and scrolls up and down.
+ * brushes over patches and clicks none; a finger brushes sideways, and scrolls up and down. `shortcut(key)` returns whether another
+ * key does something.
  */
 export function listenToPatches(canvas, getGrid, actions) {
-  const { hover, click, leave, at, move = hover, press = () => {}, skipped = () => false, brush = NO_BRUSH } = actions;
+  const {
+    hover,
+    click,
+    leave,
+    at,
+    move = hover,
+    press = () => {},
+    skipped = () => false,
+    brush = NO_BRUSH,
+    shortcut = () => false,
+  } = actions;
   let first = /** @type {number | null} */ (null); // the patch where a finger touched, which may be about to scroll
   let brushed = /** @type {number | null} */ (null); // the last patch under a pressed brush
   const patchUnder = ({ clientX, clientY }) => patchAt(clientX, clientY, canvas.getBoundingClientRect(), getGrid());
@@ -276,7 +287,7 @@ export function listenToPatches(canvas, getGrid, actions) {
     if (event.key in ARROW_STEPS) step(ARROW_STEPS[event.key]);
     else if (event.key === "Enter" || event.key === " ") press();
     else if (event.key === "Escape" || event.key === "Home") leave();
-    else return;
+    else if (!shortcut(event.key.toLowerCase())) return;
     event.preventDefault();
   });
 }

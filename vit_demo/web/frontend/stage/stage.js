@@ -124,7 +124,7 @@ function updateScene(stage, choices) {
 
 /** What the picture shows and what a click on it does: the words below it, and the switch. */
 function updateButtons(stage, choices) {
-  const { find, host, methods, result, latest } = stage;
+  const { find, host, result, latest } = stage;
   const shown = shownWord(stage, choices);
   for (const button of find(".words").children) {
     button.setAttribute("aria-pressed", String(button.dataset.show === shown));
@@ -140,7 +140,6 @@ function updateButtons(stage, choices) {
     button.setAttribute("aria-pressed", String((button.dataset.mode === "look") === isLooking));
   }
   host.classList.toggle("rubbing", !isLooking);
-  host.classList.toggle("by-class", Boolean(methods[choices.method].classSpecific));
 }
 
 const LONGEST_NAME = 2; // characters; a longer name of a class would push the switch away
@@ -157,21 +156,12 @@ function shownWord({ methods }, { section, plain, method }) {
 export function showWord(stage, word) {
   retry(stage);
   const { methods } = stage;
-  const { classSpecific } = methods[choicesOf(stage).method];
-  const method = word === "class" ? classMethod(methods) : "attention";
-  if (word === "plain") change(stage, { section: FIRST_SECTION, plain: true });
-  else if (word === "class" && classSpecific)
-    change(stage, { section: FIRST_SECTION, plain: false, method, pinned: null });
-  else
-    change(stage, {
-      section: FIRST_SECTION,
-      plain: false,
-      method,
-      pinned: null,
-      block: null,
-      head: -1,
-      direction: "from",
-    });
+  if (word === "plain") return change(stage, { section: FIRST_SECTION, plain: true });
+  const isOfClass = word === "class";
+  const method = isOfClass ? classMethod(methods) : "attention";
+  const keepsPlace = isOfClass && methods[choicesOf(stage).method].classSpecific;
+  const place = keepsPlace ? {} : { block: null, head: -1, direction: "from" };
+  change(stage, { section: FIRST_SECTION, plain: false, method, pinned: null, ...place });
 }
 
 /** Chooses what a click on the picture does: "rub" takes the patch out, "look" keeps its own map. */
@@ -219,7 +209,7 @@ export function retry(stage) {
   redraw(stage);
 }
 
-export function clickPatch(stage, patch) {
+function clickPatch(stage, patch) {
   if (!stage.result) return;
   const choices = choicesOf(stage);
   if (choices.dropping && choices.pinned === null) toggleDropped(stage, patch);
@@ -241,7 +231,7 @@ export function keptClass(stage) {
   return stage.methods[method].classSpecific ? { label: targetOf(stage.result, label).index } : {};
 }
 
-export function pin(stage, patch) {
+function pin(stage, patch) {
   change(stage, { pinned: patch });
   if (patch !== null) return;
   const { hasClassToken } = stage.result;
@@ -256,6 +246,21 @@ function toggleDropped({ find, result, parts: { dropping } }, patch) {
     ? translate("Rubbed out: {place}.", { place })
     : translate("Back again: {place}.", { place });
   setText(find(".spoken"), news);
+}
+
+const WORDS = { 1: "plain", 2: "attention", 3: "class" };
+
+/** Presses the button of a key, while the picture has the focus; returns whether there is one. */
+function pressShortcut(stage, key) {
+  const shown = stage.find("[data-block][aria-pressed=true]")?.dataset.block ?? choicesOf(stage).block;
+  const buttons = {
+    r: "[data-mode][aria-pressed=false]",
+    "[": `[data-block="${Number(shown) - 1}"]`,
+    "]": `[data-block="${Number(shown) + 1}"]`,
+  };
+  const button = stage.find(buttons[key] ?? `[data-show=${WORDS[key]}]`);
+  button?.click();
+  return Boolean(button);
 }
 
 /** What pointer and keys on the picture do, as `listenToPatches` takes it. */
@@ -279,6 +284,7 @@ export function patchActions(stage) {
       over: (patch) => stage.parts.dropping.brush(patch),
       lift: () => stage.parts.dropping.lift(),
     },
+    shortcut: (key) => pressShortcut(stage, key),
     press() {
       const { hovered } = choicesOf(stage);
       if (hovered !== null) clickPatch(stage, hovered);

@@ -22,7 +22,7 @@ export const html = `
   <section class="blocks" aria-label="How it gets there">
     <div>
       <div class="scroller"><div class="cells" role="group" aria-label="Every block"></div></div>
-      <p class="hint">What it would say after each block: early answers are only a tendency.
+      <p class="hint">What it would say after each block: early answers, in grey, are only a tendency.
         <button type="button" class="link more" aria-expanded="false">All heads</button></p>
     </div>
     <button type="button" class="primary tour">See how it gets there</button>
@@ -110,21 +110,23 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
     });
   }
 
-  /** Below the blocks; an answer that stays for several blocks is written once, across them. */
+  /** Below the blocks; an answer that stays for several blocks is written once, across them, in grey until the last one stands. */
   function writeAnswers(result, answers) {
     const [first] = result.predictions;
     const host = find(".answers");
     if (!answers) return host.replaceChildren();
+    const settled = answers.findLastIndex(({ label }) => label !== first.name) + 1;
     const nodes = answers.map(({ label, probability }, block) => {
-      const isFinal = label === first.name;
       const starts = block === 0 || answers[block - 1].label !== label;
       const length = answers.slice(block).findIndex((one) => one.label !== label);
       const span = length < 0 ? answers.length - block : length;
-      const name = make("strong", { translate: false, title: translateName(label) }, translateName(label));
+      const words = translateName(label);
+      const said = block < settled ? `${words}?` : words;
+      const name = make("strong", { translate: false, title: words }, said);
       name.style.gridColumn = `${block + 1} / span ${span}`;
       const number = make("span", { textContent: formatProbability(probability, first.scores) });
       number.style.gridColumn = `${block + 1}`;
-      for (const node of [name, number]) node.classList.toggle("yes", isFinal);
+      for (const node of [name, number]) node.classList.toggle("yes", block >= settled);
       return starts ? [name, number] : [number];
     });
     host.replaceChildren(...nodes.flat());

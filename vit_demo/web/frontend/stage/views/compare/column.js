@@ -1,7 +1,7 @@
 // @ts-check
 // One column of a comparison: its choices, its picture, and what is known about it.
 
-import { fillSelect, make, setProgress, setText } from "../../../shared/dom.js";
+import { definitions, fillSelect, make, setProgress, setText } from "../../../shared/dom.js";
 import { english, formatCount, translate } from "../../../shared/language.js";
 import { MOST_COLUMNS } from "../../../shared/link.js";
 import { menuModels } from "../../../shared/pageState.js";
@@ -104,11 +104,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
           [english("Insertion ↑"), areas ? written(areas.insertion) : "–"],
         ]
       : [];
-    const lines = rows.flatMap(([term, value]) => [
-      make("dt", { textContent: term }),
-      make("dd", { textContent: value, title: value }),
-    ]);
-    find("dl").replaceChildren(...lines);
+    find("dl").replaceChildren(...definitions(rows));
     const isRead = result && map && hovered !== null;
     setText(find(".at"), isRead ? `${placeOf(result, hovered)}: *${method.written(map[hovered])}*` : "");
     const target = method.classSpecific && first ? ` (${targetOf(result, choices.label).label})` : "";

@@ -7,10 +7,11 @@ import { isNew, make, makeButton, setProgress, setText } from "../../../shared/d
 import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
-import { className, formatArea, formatNumber, percent } from "../../format.js";
+import { againstOf, className, formatArea, formatNumber, percent, targetOf } from "../../format.js";
 import { showWithout } from "../../headline.js";
 import { BASELINES, compare, isDefaultMap, mapFields, measureOf, PROBABILITY, testedClass } from "../../onDemand.js";
 import { fitCanvas, paintResult } from "../../picture.js";
+import { FIRST_SECTION } from "../../sections.js";
 import { asPercentage, createMethodTable, faithfulnessText, lineChart, randomizationText } from "./findings.js";
 
 const WHAT_IT_DOES = english(
@@ -74,11 +75,13 @@ export const html = `
     </div>
   </section>`;
 
-export function create(card, { request, methods, curves, restore }) {
+export function create(card, { request, methods, curves, change, restore }) {
   const find = (selector) => card.querySelector(selector);
   const button = find(".test");
   const tooltip = createTooltip(card);
-  const table = createMethodTable(find(".every"), methods, curves);
+  const table = createMethodTable(find(".every"), methods, curves, (method) =>
+    change({ section: FIRST_SECTION, plain: false, method }),
+  );
   const tests = createTasks(() => testedNow, update);
   let current = /** @type {any} */ (null); // {result, fields, name, measure}: the heatmap that can be tested now
   let testedNow = /** @type {any} */ (null); // what is tested: the same with a mask
@@ -181,7 +184,10 @@ export function create(card, { request, methods, curves, restore }) {
     const name = chosenMethod.classSpecific ? className(result, pinnedView) : label;
     const measure = measureOf(result, fields);
     current = { result, fields, name, measure };
-    table.show({ ...current, label: fields.label, against: fields.against, baseline: BASELINES[0][0] });
+    // Every method is tested on one class, whichever is shown.
+    const about = { label: targetOf(result, choices.label).index, against: againstOf(result, choices)?.index };
+    const title = className(result, choices);
+    table.show({ result, ...about, name: title, measure: measureOf(result, about), baseline: BASELINES[0][0] });
     update();
   }
 

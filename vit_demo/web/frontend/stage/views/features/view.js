@@ -8,11 +8,10 @@ import { pageState } from "../../../shared/pageState.js";
 import { createReplyCache, SETTLE } from "../../../shared/requests.js";
 import { placeOf } from "../../format.js";
 import { inkOnPaper } from "../../heatmapColours.js";
-import { bordersOf, layerOf } from "../../layers.js";
 import { fitCanvas, listenToPatches, paintPatches } from "../../picture.js";
 import { classesOf, MODES, readingOf, subjectOf } from "./modes.js";
 import { createSecondPicture } from "./secondPicture.js";
-import { decodeTokens } from "./tokens.js";
+import { bordersOf, decodeTokens, layerOf } from "./tokens.js";
 
 export const order = 5;
 
