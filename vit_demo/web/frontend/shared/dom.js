@@ -43,6 +43,16 @@ export function onFile(input, take) {
   });
 }
 
+/** The pixels of so many cells, RGBA; `colourOf(i)` is [red, green, blue] from 0 to 255 and alpha from 0 to 1. */
+export function pixelsOf(count, colourOf) {
+  const pixels = new Uint8ClampedArray(4 * count);
+  for (let i = 0; i < count; i++) {
+    const [red, green, blue, alpha] = colourOf(i);
+    pixels.set([red, green, blue, 255 * alpha], 4 * i);
+  }
+  return pixels;
+}
+
 /** Pixels, RGBA, as a canvas. */
 export function pixelCanvas(pixels, width, height) {
   const canvas = make("canvas", { width, height });

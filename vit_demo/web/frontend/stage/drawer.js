@@ -160,15 +160,16 @@ function createList(list, methods, { onChange, retry, modes }) {
     method,
     ...rowOf(value, method.label, method.use, () => onChange({ section: FIRST_SECTION, plain: false, method: value })),
   }));
-  const ofTokens = modes.map(([mode, words, use]) =>
-    rowOf(mode, words, use, () =>
+  const ofTokens = modes.map(([mode, words, use]) => ({
+    method: null,
+    ...rowOf(mode, words, use, () =>
       onChange({
         section: "features",
         dropping: mode === "similarity" ? false : undefined,
         features: { ...pageState.get().view.features, mode },
       }),
     ),
-  );
+  }));
   list.setAttribute("role", "radiogroup");
   list.setAttribute("aria-label", english("What the picture shows"));
   // A choice sends failed requests again, even the choice of what is chosen.
@@ -212,14 +213,12 @@ function createList(list, methods, { onChange, retry, modes }) {
     const hasClasses = Boolean(result?.predictions.length);
     if (isNew(list, [result?.source.preset ?? "", currentLanguage()])) sort(result?.source.preset ?? "");
     const isTokens = choices.section === "features";
-    for (const { value, method, input, face, use } of rows) {
-      input.checked = !isTokens && !choices.plain && value === choices.method;
-      input.disabled = !result || (method.classSpecific && !hasClasses);
+    const shown = isTokens ? choices.features.mode : !choices.plain && choices.method;
+    for (const { value, method, input, face, use } of [...rows, ...ofTokens]) {
+      const isOfClass = method ? method.classSpecific : value === "classes";
+      input.checked = isTokens === !method && value === shown;
+      input.disabled = !result || (isOfClass && !hasClasses);
       face.title = result && input.disabled ? NO_CLASSES : use;
-    }
-    for (const { value, input } of ofTokens) {
-      input.checked = isTokens && value === choices.features.mode;
-      input.disabled = !result || (value === "classes" && !hasClasses);
     }
   }
 

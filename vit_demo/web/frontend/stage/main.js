@@ -156,11 +156,7 @@ function createParts(stage, request, viewModules, data) {
       request,
     }),
     caption: createCaption(host, methods),
-    challenge: createChallenge(host, {
-      request,
-      onDrop: drop,
-      redraw: () => redraw(stage),
-    }),
+    challenge: createChallenge(host, { request, onDrop: drop, redraw: () => redraw(stage) }),
     views,
     sections,
   };

@@ -7,8 +7,8 @@ import { isNew, make, makeButton, setProgress, setText } from "../../../shared/d
 import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
+import { showWithout } from "../../caption.js";
 import { againstOf, className, formatArea, formatNumber, percent, targetOf } from "../../format.js";
-import { showWithout } from "../../headline.js";
 import { BASELINES, compare, isDefaultMap, mapFields, measureOf, PROBABILITY, testedClass } from "../../onDemand.js";
 import { fitCanvas, paintResult } from "../../picture.js";
 import { FIRST_SECTION } from "../../sections.js";
@@ -60,7 +60,7 @@ export const html = `
         <p class="randomization hint"></p>
         <div class="every">
           <button type="button" class="quiet" disabled>Compare all methods</button>
-          <p class="table-status" aria-live="polite"></p>
+          <p class="hint table-status" aria-live="polite"></p>
           <div class="progress" aria-hidden="true"><i></i></div>
           <div class="scroller"><table hidden></table></div>
         </div>

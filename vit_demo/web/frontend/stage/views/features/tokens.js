@@ -1,7 +1,7 @@
 // @ts-check
 // The tokens of a block as Python sends them (web/requests/tokens.py), and what lies over a picture in their colours.
 
-import { pixelCanvas } from "../../../shared/dom.js";
+import { pixelCanvas, pixelsOf } from "../../../shared/dom.js";
 import { decodeBytes, decodeFloat32, decodeInt16, decodeUint32, tokensOfPatches } from "../../result.js";
 
 const FULL_LEVEL = 32767;
@@ -68,15 +68,8 @@ function placePictures(pictures) {
 export const layerOf = (grid, colours) => pixelCanvas(patchPixels(grid, colours), grid.columns, grid.rows);
 
 /** The colours of one picture as pixels, RGBA, one a patch; a dropped patch stays clear. */
-export function patchPixels({ tokenOf }, colours) {
-  const pixels = new Uint8ClampedArray(4 * tokenOf.length);
-  tokenOf.forEach((token, patch) => {
-    if (token < 0) return;
-    const [red, green, blue, alpha] = colours[token];
-    pixels.set([red, green, blue, 255 * alpha], 4 * patch);
-  });
-  return pixels;
-}
+export const patchPixels = ({ tokenOf }, colours) =>
+  pixelsOf(tokenOf.length, (patch) => colours[tokenOf[patch]] ?? [0, 0, 0, 0]);
 
 /**
  * The sides between patches of different segments, each [column, row, column, row] of its ends, in patches: lines that can be

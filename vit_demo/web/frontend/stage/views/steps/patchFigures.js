@@ -72,11 +72,7 @@ export function productFigure({ result, facts, shared, patch, tour, paint, choos
   const picture = (pixels) => pixelCanvas(pixels, side, side);
   const filterCanvas = (i) =>
     facts.channels === 3 ? picture(filterPixels(weightsOf(i))) : paint.signed(weightsOf(i), side);
-  const pixels = inputPixels(patch.pixels, {
-    channels: facts.channels,
-    paper: result.pixelated,
-    ...shared.network,
-  });
+  const pixels = inputPixels(patch.pixels, { channels: facts.channels, paper: result.pixelated, ...shared.network });
   const products = productsOf(patch.pixels, weightsOf(chosen), facts.channels);
   const equation = make(
     "div",

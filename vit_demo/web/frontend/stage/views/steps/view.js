@@ -4,8 +4,8 @@
 import { isNew, make, makeButton, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
+import { showWithout } from "../../caption.js";
 import { formatShare, placeOf } from "../../format.js";
-import { showWithout } from "../../headline.js";
 import { similarities } from "../../result.js";
 import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
 import { createPainter, createPicture, short } from "./painting.js";
