@@ -38,7 +38,7 @@ export function create(card, { pickClass }) {
     const [bar, before] = [make("i"), make("b", { hidden: true })];
     const track = make("span", { className: "track" }, bar, before);
     const face = makeButton(() => pickClass(predictions[i].index), {}, label, number, track);
-    return { item: make("li", { className: i ? "" : "first" }, face), face, label, number, bar, before };
+    return { item: make("li", {}, face), face, label, number, bar, before };
   });
   find(".bars").append(...rows.map((row) => row.item));
   const [panel, search, list] = [".all-classes", ".all-classes input", ".all-classes ul"].map(find);
@@ -78,6 +78,7 @@ export function create(card, { pickClass }) {
     const isWhole = !result || result.dropped.length === whole.dropped.length;
     rows.forEach((row, i) => {
       const prediction = predictions[i];
+      row.item.classList.toggle("first", i === 0 && Boolean(prediction));
       row.item.style.visibility = result && !prediction ? "hidden" : ""; // a model may have fewer classes than rows
       row.face.disabled = !prediction;
       row.label.textContent = row.label.title = prediction ? prediction.label : "";
