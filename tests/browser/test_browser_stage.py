@@ -84,6 +84,26 @@ def test_a_second_click_and_the_other_mode_leave_a_square(stage: Page) -> None:
         shows(stage, "From the class token ")
 
 
+def test_keys_press_the_buttons_around_the_picture_only_while_it_has_the_focus(stage: Page) -> None:
+    def press(*keys: str) -> list[object]:
+        for key in keys:
+            stage.keyboard.press(key)
+        return stage.evaluate(
+            "(({ plain, method, block, dropping }) => [plain, method, block, dropping])"
+            "(document.querySelector('.stage').__stage.choices)"
+        )
+
+    stage.locator(".settings").focus()
+    before = press("1", "r", "[")
+    assert before == [False, "attention", BLOCKS - 1, True]
+    stage.locator(".picture").focus()
+    assert press("1") == [True, *before[1:]]
+    assert press("2", "[", "[") == [False, "attention", BLOCKS - 3, True]
+    assert press("[", "]") == [False, "attention", BLOCKS - 2, True], "held at the first block"
+    assert press("R") == [False, "attention", BLOCKS - 2, False]
+    assert press("r", "3")[1] == "libra_fullgrad"
+
+
 def test_another_block_is_fetched_once_in_the_background(stage: Page) -> None:
     look_from(stage)
     slider = settings(stage).get_by_label("Block", exact=True)
