@@ -252,11 +252,12 @@ const WORDS = { 1: "plain", 2: "attention", 3: "class" };
 
 /** Presses the button of a key, while the picture has the focus; returns whether there is one. */
 function pressShortcut(stage, key) {
-  const shown = stage.find("[data-block][aria-pressed=true]")?.dataset.block ?? choicesOf(stage).block;
+  const { section, block, features } = choicesOf(stage);
+  const shown = section === "features" ? (features.block ?? stage.latest.numBlocks - 1) : block;
   const buttons = {
     r: "[data-mode][aria-pressed=false]",
-    "[": `[data-block="${Number(shown) - 1}"]`,
-    "]": `[data-block="${Number(shown) + 1}"]`,
+    "[": `[data-block="${shown - 1}"]`,
+    "]": `[data-block="${shown + 1}"]`,
   };
   const button = stage.find(buttons[key] ?? `[data-show=${WORDS[key]}]`);
   button?.click();
