@@ -130,16 +130,14 @@ function createSheet(element, chooseTask) {
 /** The two tabs: with the keyboard, a tab is chosen by moving to it. */
 function createTabs(element, onChoose) {
   const find = (selector) => element.querySelector(selector);
-  for (const task of TASKS) {
-    for (const name of ["click", "focus"]) find(`#tab-${task}`).addEventListener(name, () => onChoose(task));
-  }
+  for (const task of TASKS) find(`#tab-${task}`).addEventListener("click", () => onChoose(task));
 
   function show(task) {
     for (const each of TASKS) {
       find(`#tab-${each}`).setAttribute("aria-selected", String(each === task));
       find(`#panel-${each}`).hidden = each !== task;
     }
-    rove(find("[role=tablist]"));
+    rove(find("[role=tablist]"), 1, (tab) => tab.click());
   }
 
   return { show };

@@ -116,9 +116,10 @@ export function barRow(about, name, share, number, agrees) {
 
 /**
  * Makes the buttons in a host one stop of the Tab key: the pressed one, or the first that can be used. Arrow keys, Home and
- * End move between them, up and down by a row of `columns`. Called again when another one is pressed.
+ * End move between them, up and down by a row of `columns`, and `onMove(button)` is called. Called again when another one is
+ * pressed.
  */
-export function rove(host, columns = 1) {
+export function rove(host, columns = 1, onMove = (/** @type {HTMLButtonElement} */ _button) => {}) {
   const usable = () => [...host.querySelectorAll("button:enabled:not([hidden])")];
   const stop = usable().find((button) => button.matches("[aria-pressed=true], [aria-selected=true]")) ?? usable()[0];
   for (const button of host.querySelectorAll("button")) button.tabIndex = button === stop ? 0 : -1;
@@ -135,7 +136,9 @@ export function rove(host, columns = 1) {
     };
     if (at < 0 || !(event.key in steps)) return;
     event.preventDefault();
-    all.at(steps[event.key] % all.length).focus();
+    const next = all.at(steps[event.key] % all.length);
+    next.focus();
+    onMove(next);
   };
 }
 
