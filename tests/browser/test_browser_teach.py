@@ -133,7 +133,7 @@ def test_what_the_server_refuses_changes_nothing(page: Page, address: str) -> No
     page.locator("#pad [data-action=clear]").click()
     page.wait_for_selector(".stage[data-ready=empty]", state="attached")
     boxes(page).nth(0).locator("[data-teach=add]").click()
-    note.get_by_text("There is no picture to add").wait_for()
+    note.get_by_text("Draw something, or choose a photo").wait_for()
     assert page.locator(".teach .pictures img").count() == 6
     name(page, 1, "<b>box</b>")
     note.get_by_text(ACCURACY.format(6)).wait_for()

@@ -34,13 +34,9 @@ export const html = `
 
 const MOST_CLASSES = 10;
 const FILMED_EVERY = 400; // milliseconds
-const NOTHING = english("There is no picture to add: draw something, or choose a photo.");
+const START = english("Draw something, or choose a photo, and add it to a class.");
 const NO_WEBCAM = english("The webcam could not be used: allow it in the browser, or choose a photo.");
 const ADD = { digits: english("Add this drawing"), photos: english("Add this photo") };
-const FIRST = {
-  digits: english("Draw something and add it to the first class."),
-  photos: english("Add a photo to the first class."),
-};
 
 export function create(card, { request, upload }) {
   const find = (selector) => card.querySelector(selector);
@@ -130,7 +126,7 @@ export function create(card, { request, upload }) {
 
   async function addShown(one) {
     while (isAwaited()) await pause(SETTLE);
-    if (!shown) return say(NOTHING);
+    if (!shown) return say(START);
     const { picture } = pageState.get()[task()];
     if (picture?.strokes) pageState.changeTab(task(), { picture: { ...picture, isAdded: true } }, REPLACE);
     const { digit, upload, example } = shown.source;
@@ -196,7 +192,7 @@ export function create(card, { request, upload }) {
   }
 
   function noteOf(last) {
-    if (!last) return FIRST[task()];
+    if (!last) return START;
     if (!last.model) return english("Now add a picture to another class.");
     if (last.right === null)
       return english(
