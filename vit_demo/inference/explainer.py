@@ -25,7 +25,6 @@ from vit_demo.inference.found import CHANGED, ONLY_IN_MEMORY, UNCLEAR, unnormali
 from vit_demo.inference.inputs import (
     Fit,
     ModelInput,
-    ReadToken,
     Source,
     Transform,
     check_fit,
@@ -39,7 +38,6 @@ from vit_demo.inference.networks import Named
 from vit_demo.scores import SCORES, Scores, scores_for
 from vit_demo.sentences import joined
 from vit_demo.trace import Output, TracedViT, adapt
-from vit_demo.trace.other_head import read_token
 from vit_demo.weights import Preset, find_preset
 from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
 from vit_demo.weights.taught import Taught
@@ -196,16 +194,6 @@ class Explainer:
         maps.check_batch(x)
         preset, network = self._network((x.shape[2], x.shape[3]), x.shape[1])
         return maps.maps(network, preset.labels, x, method, label, against, options)
-
-    def token(self, image: ImageSource | Tensor) -> ReadToken:
-        """What the classifier head reads of an image: one forward pass.
-
-        Raises:
-            InputError: As when the image is explained.
-            PresetError: If the head does not read one vector.
-        """
-        given, preset, size, _, run = self._prepare(image, source_of(image))
-        return ReadToken(run(read_token, given.pixels)[0], preset, size, run)
 
     def runner(self, pixels: Tensor) -> RunOnModel:
         """Runs functions on the network for inputs ``[1, C, height, width]`` of a shape, as results need it."""
