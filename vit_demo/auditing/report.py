@@ -27,6 +27,7 @@ MOST_GROUPS, TYPICAL = 12, 8
 """Groups that are not suspicious, and pictures of a group, on the first page."""
 SIDE = 136
 """Of the pictures in rows, in CSS pixels."""
+BLANK = Image.new("L", (SIDE, SIDE))
 FOOTER = "Over each picture: {} for its class. Its colours end at its largest value."
 PAGE = "http://127.0.0.1:7860/#tab={}&model={}&patch_size={}"
 ORDERS: dict[str, Any] = {
@@ -67,14 +68,16 @@ def write_report(audit: Audit, folder: Path) -> Path:
     sections = [_summary(audit, links)]
     few = [group for group in audit.groups if not group.is_suspicious][:MOST_GROUPS]
     for group in [group for group in audit.groups if group.is_suspicious] + few:
-        blank = Image.new("RGB", (SIDE, SIDE), "white")
-        mean = figure(render.overlay(blank, group.mean_map, alpha=1), "Mean of the maps", side=SIDE)
+        means = {"Mean of the maps": group.mean_map, "Less that of the others": group.difference}
+        figures = [figure(_overlay(audit, BLANK, mean), title, side=SIDE) for title, mean in means.items()]
         typical = group.indices[:TYPICAL].tolist()
         written.update(typical)
         kind = "Suspicious" if group.is_suspicious else "A group"
         sections.append(
             Section(
-                f"{kind}: {group.label}", [group.why], groups=[("", [mean, *(shown(index, "") for index in typical)])]
+                f"{kind}: {group.label}",
+                [group.why],
+                groups=[("", [*figures, *(shown(index, "") for index in typical)])],
             )
         )
     if wrong:
