@@ -134,7 +134,7 @@ def speed(pictures: Path, limit: int, repeats: int) -> None:
     def passes(read: bool) -> None:
         for number, x in enumerate(batches):
             x = (
-                torch.cat([explainer._prepare(path, None)[0].pixels for path in paths[16 * number :][:16]])
+                torch.cat([explainer.prepare(path, None).given.pixels for path in paths[16 * number :][:16]])
                 if read
                 else x
             )

@@ -134,9 +134,9 @@ def _page(index: int) -> str:
 def _seen(audit: Audit, index: int) -> Image.Image:
     """What the network saw of a picture."""
     image = audit.images[index]
-    return (
-        read_image(image, trusted=True) if isinstance(image, bytes) else audit.explainer._prepare(image, None)[0].image
-    )
+    if isinstance(image, bytes):
+        return read_image(image, trusted=True)
+    return audit.explainer.prepare(image, None).given.image
 
 
 def _overlay(audit: Audit, picture: Image.Image, values: Any) -> Image.Image:
