@@ -91,6 +91,16 @@ def test_a_mark_whose_absence_speaks_against_the_class_is_named():
     assert np.unravel_index(first.difference.argmax(), (10, 10)) == (0, 0) and first.difference[0, 0] > 7
 
 
+def test_a_corner_is_a_sixth_of_each_side():
+    for (rows, cols), size in {(12, 18): (2, 3), (4, 11): (1, 1)}.items():
+        for name, corner in ((name, corner) for name, corner in places_of((rows, cols)).items() if "corner" in name):
+            expected = np.zeros((rows, cols), bool)
+            vertical = slice(0, size[0]) if "top" in name else slice(rows - size[0], rows)
+            expected[vertical, slice(0, size[1]) if "left" in name else slice(cols - size[1], cols)] = True
+            np.testing.assert_array_equal(corner, expected)
+    assert places_of((3, 9)) == {}
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_nothing_is_named_where_nothing_was_planted(seed):
     found = groups_of(rows(["cow"] * 80 + ["horse"] * 80), blobs(160, seed), none(160), seed)
