@@ -201,7 +201,7 @@ def block_payload(result: Exploration, block: int) -> TracePayload:
     Raises:
         InputError: If there is no such block.
     """
-    trace, block = result.trace, check_block(result, block)
+    trace, block = result.trace, check_block(result.trace.num_blocks, block)
     q, k = trace.q[block].float(), trace.k[block].float()  # [1, H, N, d]
     # Subtracting a vector from all keys does not change the softmax; without their mean, half precision rounds less.
     k = (k - k.mean(2, keepdim=True)).half()
@@ -249,9 +249,7 @@ def _note(result: Exploration) -> str:
         return "This model gives scores that are no probabilities, so nothing says how sure it is."
     if result.preset.scores == "sigmoid":
         return "Each class has a probability of its own, and none reaches one half."
-    if result.preset.base:
-        return "Low confidence: none of the taught classes stands out."
-    if result.preset.task == "digits":
+    if result.preset.task == "digits" and not result.preset.base:
         return "Low confidence: this may not be a single digit, or not one like those the model was trained on."
     return sentence(
         "Uncertain: none of the {0} classes stands out, as with most pictures of something else. The first may still "

@@ -118,9 +118,10 @@ function createSheet(element, chooseTask) {
   }
 
   for (const button of buttons) button.addEventListener("click", () => open(button.dataset.sheet));
-  // A tap beside it closes it, and does nothing else: on the picture it would rub out a square.
+  // A tap beside it closes it, and does nothing else: on the picture it would rub out a square. Classes are beside it on purpose.
   const close = (event) => {
-    if (!element.dataset.sheet || !event.target.closest("#result, #header")) return;
+    const isBeside = event.target.closest("#result, #header") && !event.target.closest("[data-teach=class]");
+    if (!element.dataset.sheet || !isBeside) return;
     event.stopPropagation();
     open("");
   };

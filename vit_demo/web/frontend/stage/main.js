@@ -63,9 +63,10 @@ export async function mount({ element, props, server, watch, ...given }) {
     "click",
     ({ target }) => target.dataset.mode && chooseMode(stage, target.dataset.mode),
   );
-  find(".teach-it").hidden = !host.querySelector(".teach");
-  find(".teach-it").addEventListener("click", () => {
-    change(stage, { section: "teach" });
+  find(".ways [data-section]").hidden = !host.querySelector(".teach");
+  host.addEventListener("click", ({ target }) => {
+    if (!target.dataset.section) return;
+    change(stage, { section: target.dataset.section });
     scrollTo(0, 0);
   });
   find(".trust").hidden = !host.querySelector(".faithfulness");
