@@ -88,6 +88,7 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
     if ((answers || !result.predictions.length) && isNew(card, [shape, result.run, answers])) {
       writeAnswers(result, answers);
     }
+    find(".answers").classList.toggle("late", !answers);
     mark(method, choices);
   }
 
