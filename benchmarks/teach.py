@@ -23,6 +23,7 @@ from tqdm import tqdm
 from benchmarks.attention import machine
 from vit_demo.inference.explainer import Explainer
 from vit_demo.teaching.ridge import ridge
+from vit_demo.trace.other_head import read_token
 
 FONTS = (
     "DejaVuSans", "DejaVuSans-Bold", "DejaVuSerif", "DejaVuSerif-Italic", "DejaVuSansMono", "DejaVuSansMono-Oblique",
@@ -102,9 +103,15 @@ def read(model: str, pictures: dict[str, list]) -> Tokens:
     """What the head of a network reads of each picture."""
     explainer = Explainer(model, device="cpu")
     return {
-        name: np.stack([explainer.token(picture).token.numpy() for picture in group])
+        name: np.stack([token(explainer, picture) for picture in group])
         for name, group in tqdm(pictures.items(), unit="class", mininterval=20)
     }
+
+
+def token(explainer: Explainer, picture: object) -> NDArray[np.float32]:
+    """What the head reads of one."""
+    given, *_, run = explainer._prepare(picture, None)  # type: ignore[arg-type]
+    return run(read_token, given.pixels)[0].numpy()
 
 
 def measure(tokens: Tokens, classes: int, examples: int, draws: int) -> NDArray[np.float64]:

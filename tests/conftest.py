@@ -33,8 +33,9 @@ SLOW_FILES = """
     test_serve test_code_quality browser/test_browser_train browser/test_browser_story test_wheel
     web/test_serving test_documentation web/guard/test_security browser/test_browser_explanations
     browser/test_browser_libraries browser/test_browser_languages web/api/test_api images/test_hostile
-    browser/test_browser_screens browser/test_browser_link_sections browser/test_browser_lesson cli/test_gallery
-    cli/test_startup browser/test_browser_hub recipes/test_training cli/test_explain cli/test_bad_input
+    browser/test_browser_screens browser/test_browser_link_sections browser/test_browser_lesson
+    browser/test_browser_teach cli/test_gallery cli/test_startup browser/test_browser_hub recipes/test_training
+    cli/test_explain cli/test_bad_input
     test_javascript test_notebook web/guard/test_uploads web/test_notebook_html images/test_corpus
     test_reference test_architecture space/test_zero_gpu space/test_start inference/test_explainer
     inference/test_step_parts trace/test_passes trace/test_proof trace/test_spellings methods/test_written_out

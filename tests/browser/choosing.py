@@ -12,11 +12,11 @@ from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights import PRESETS
 
 try:
-    from playwright.sync_api import Browser, BrowserContext, Frame, FrameLocator, Locator, Page, Route
+    from playwright.sync_api import Browser, BrowserContext, Frame, FrameLocator, Locator, Page, Request, Route
 except ModuleNotFoundError:  # the tests are skipped
-    Browser = BrowserContext = Frame = FrameLocator = Locator = Page = Route = Any  # type: ignore[misc]
+    Browser = BrowserContext = Frame = FrameLocator = Locator = Page = Request = Route = Any  # type: ignore[misc]
 
-__all__ = ["Browser", "BrowserContext", "Frame", "FrameLocator", "Locator", "Page", "Route"]
+__all__ = ["Browser", "BrowserContext", "Frame", "FrameLocator", "Locator", "Page", "Request", "Route"]
 
 READY = '.stage[data-ready="true"]'
 STAGE = "document.querySelector('.stage').__stage"

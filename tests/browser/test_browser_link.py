@@ -3,7 +3,7 @@
 import vit_demo
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import READY, STAGE, Browser, Page, choose_method, draw, open_page
+from .choosing import READY, STAGE, Browser, Page, Request, choose_method, draw, open_page
 
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
 
@@ -50,6 +50,24 @@ def test_a_link_shows_the_same_drawing_to_the_digit_in_another_browser(opened: P
     open_page(other, opened.url)
     assert shown(other) == first
     other.context.close()
+
+
+def test_a_link_to_a_photo_shows_a_copy_of_it_until_its_answer_is_there(page: Page, address: str):
+    held = []
+
+    def is_result(request: Request) -> bool:
+        return '"kind":"result"' in (request.post_data or "")
+
+    page.route("**/request", lambda route: held.append(route) if is_result(route.request) else route.continue_())
+    with page.expect_request(is_result):
+        page.goto(f"{address}#tab=photos&photo=church")
+    page.wait_for_selector('.stage[data-ready="loading"]')
+    picture = "getComputedStyle(document.querySelector('.view')).backgroundImage"
+    assert "church.webp" in page.evaluate(picture)
+    assert page.locator(".headline").inner_text() == page.locator(".bars").inner_text().strip() == "", "not the 8"
+    held[0].continue_()
+    page.wait_for_selector(READY)
+    assert page.evaluate(picture) == "none"
 
 
 def test_a_link_holds_the_photo_the_fit_and_the_view(page: Page, address: str):

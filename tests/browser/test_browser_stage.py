@@ -84,6 +84,26 @@ def test_a_second_click_and_the_other_mode_leave_a_square(stage: Page) -> None:
         shows(stage, "From the class token ")
 
 
+def test_keys_press_the_buttons_around_the_picture_only_while_it_has_the_focus(stage: Page) -> None:
+    def press(*keys: str) -> list[object]:
+        for key in keys:
+            stage.keyboard.press(key)
+        return stage.evaluate(
+            "(({ plain, method, block, dropping }) => [plain, method, block, dropping])"
+            "(document.querySelector('.stage').__stage.choices)"
+        )
+
+    stage.locator(".settings").focus()
+    before = press("1", "r", "[")
+    assert before == [False, "attention", BLOCKS - 1, True]
+    stage.locator(".picture").focus()
+    assert press("1") == [True, *before[1:]]
+    assert press("2", "[", "[") == [False, "attention", BLOCKS - 3, True]
+    assert press("[", "]") == [False, "attention", BLOCKS - 2, True], "held at the first block"
+    assert press("R") == [False, "attention", BLOCKS - 2, False]
+    assert press("r", "3")[1] == "libra_fullgrad"
+
+
 def test_another_block_is_fetched_once_in_the_background(stage: Page) -> None:
     look_from(stage)
     slider = settings(stage).get_by_label("Block", exact=True)
@@ -96,6 +116,17 @@ def test_another_block_is_fetched_once_in_the_background(stage: Page) -> None:
     slider.fill("2")
     shows(stage, "From the square in row 1, column 1 · block 2 of 3")
     assert block_requests == [("source of first", 1)]
+
+
+def test_the_answers_after_each_block_are_never_long_those_of_the_picture_before(stage: Page) -> None:
+    answers = stage.locator("#stage .answers")
+    faults.add("answers wait")
+    stage.locator("#next").click()
+    stage.wait_for_selector("#stage .stage[data-run=second]")
+    answers.wait_for(state="hidden")
+    faults.clear()
+    answers.wait_for()
+    assert answers.locator("span").count() == BLOCKS
 
 
 def test_a_cell_of_all_heads_shows_its_head(stage: Page) -> None:
@@ -127,7 +158,7 @@ def test_the_blocks_and_heads_share_one_scale_and_follow_the_pinned_patch(stage:
     assert titles() == peaks(0)
     stage.locator("#stage .answers > span").nth(2).wait_for()
     assert stage.locator("#stage .answers > span").all_inner_texts() == [f"{20 * n}.0\u00a0%" for n in (1, 2, 3)]
-    assert stage.locator("#stage .answers strong").all_inner_texts() == ["one"], "written once, across the blocks"
+    assert stage.locator("#stage .answers strong").all_inner_texts() == ["one?"], "written once, across the blocks"
     look_from(stage)
     stage.mouse.click(*point_at(stage, 1, 2))
     stage.wait_for_function("document.querySelector('.cells').ariaLabel.endsWith('square in row 2, column 3')")

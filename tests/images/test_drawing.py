@@ -35,8 +35,13 @@ def test_transparency_is_blended_over_white():
     assert np.array_equal(np.asarray(drawing)[..., 0], 255 - pixels[..., 3])
 
 
-def test_the_largest_canvas_is_decoded():
-    assert decode_drawing(url(encoded(Image.new("RGBA", (MAX_DRAWING_SIDE,) * 2)))).size == (MAX_DRAWING_SIDE,) * 2
+def test_the_largest_canvas_is_halved_to_that_of_the_pad():
+    pixels = np.zeros((280, 280, 3), dtype=np.uint8)
+    pixels[100:121, 51:200] = (20, 30, 200)
+    for scale in (1, 2):
+        drawing = decode_drawing(url(encoded(Image.fromarray(pixels.repeat(scale, 0).repeat(scale, 1)))))
+        assert np.array_equal(np.asarray(drawing), pixels)
+    assert MAX_DRAWING_SIDE == 2 * 280
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_attention_pooling_of_timm() -> None:
 def test_words_at_each_patch(kind: str) -> None:
     """A patch's vector is its token through the tower's last norm and projection, as in the paper."""
     model = word_model(kind)
-    classifier = WordClassifier.of(model, None, ["a", "b", "c", "d"], "{}")
+    classifier = WordClassifier(model, None, ["a", "b", "c", "d"], "{}")
     classifier.compare.text.copy_(torch.randn(classifier.compare.text.shape))
     network, images = adapt(classifier, 32), torch.randn(1, 3, 32, 32)
     vision, entered = copy.deepcopy(model.vision_model).double(), list[Tensor]()

@@ -211,6 +211,10 @@ def test_numbers_that_are_not_finite_and_heads_of_another_width_are_refused(tmp_
     save_file({"head": head * math.nan}, "mine.safetensors", header)
     with pytest.raises(CheckpointError, match="teach the network again"):
         vit_demo.explore(digit(1, 0), "mine.safetensors")
+    for dtype in (torch.complex64, torch.bool, torch.float8_e4m3fn):
+        save_file({"head": torch.ones(head.shape).to(dtype)}, "mine.safetensors", header)
+        with pytest.raises(CheckpointError, match="teach the network again"):
+            vit_demo.explore(digit(1, 0), "mine.safetensors")
     save_file({"head": head[:, 1:].contiguous()}, "mine.safetensors", header)
     with pytest.raises(PresetError, match="taught for another network"):
         vit_demo.explore(digit(1, 0), "mine.safetensors")

@@ -96,7 +96,7 @@ def test_the_table_says_of_each_network_of_words_what_transformers_builds(name, 
     config._attn_implementation = "sdpa"
     with torch.device("meta"):
         model = getattr(transformers, f"{kind}Model")(config)
-        shape, has_mask = outline(WordClassifier.of(model, None, DEFAULT_WORDS, AS_TYPED), 224)
+        shape, has_mask = outline(WordClassifier(model, None, DEFAULT_WORDS, AS_TYPED), 224)
     assert preset.parameters == sum(parameter.numel() for parameter in model.parameters())
     read = {name: getattr(preset.config, name) for name in ("pool", "class_token", "num_registers")}  # not in outlines
     assert shape.num_prefix_tokens == preset.config.num_prefix_tokens

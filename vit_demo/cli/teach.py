@@ -3,10 +3,9 @@
 import argparse
 from pathlib import Path
 
+from vit_demo.checks import is_picture
 from vit_demo.cli.output import print_lines
 from vit_demo.cli.parser import Commands, add_command, add_device, add_fit
-from vit_demo.cli.pictures import is_picture
-from vit_demo.errors import InputError
 
 
 def add(commands: Commands) -> None:
@@ -27,9 +26,10 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Teaches, writes the file, and prints what the network gets right of examples that were left out."""
     from vit_demo.teaching.teach import teach
+    from vit_demo.training.labelled_folder import pictures_by_folder
 
     taught = teach(
-        pictures_of(options.folder),
+        pictures_by_folder(options.folder, is_picture),
         options.model,
         patch_size=options.patch_size,
         device=options.device,
@@ -45,14 +45,3 @@ def run(options: argparse.Namespace) -> None:
         *rows,
         f"wrote {options.out}; explain pictures with it by --model {options.out}",
     )
-
-
-def pictures_of(folder: Path) -> dict[str, list[Path]]:
-    """The pictures in each folder of a folder, by its name; ``InputError`` if it cannot be read."""
-    try:
-        folders = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-        return {path.name: sorted(file for file in path.rglob("*") if is_picture(file)) for path in folders}
-    except OSError as error:
-        raise InputError(
-            f"{folder} cannot be read ({error.strerror}): give a folder with one for each class."
-        ) from error

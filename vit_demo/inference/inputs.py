@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -35,15 +35,6 @@ Transform = Callable[..., Any]
 
 Picture = Image.Image | NDArray[np.uint8]
 """An upright RGB image of any size, or a digit as MNIST has it: uint8 ``[28, 28]``, white on black."""
-
-
-class ReadToken(NamedTuple):
-    """What the classifier head reads of an image, ``[D]``, and where it was read."""
-
-    token: Tensor
-    preset: Preset
-    patch_size: int
-    run: Callable[..., Any]
 
 
 def default_preset(picture: Picture) -> str:

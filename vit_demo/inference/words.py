@@ -55,7 +55,7 @@ def classifier_of(model: nn.Module, labels: Any, transform: Any, template: str) 
     tokenize: Tokenize = partial(tokenizer, return_tensors="pt", **options)
     is_softmax = getattr(model, "logit_bias", None) is None
     checked = check_words(words, is_softmax=is_softmax)
-    return WordClassifier.of(model, tokenize, checked, check_template(template))
+    return WordClassifier(model, tokenize, checked, check_template(template))
 
 
 def with_labels(ex: R, labels: Sequence[str], template: str = AS_TYPED) -> R:

@@ -16,7 +16,7 @@ from vit_demo.inference.explainer import Explainer
 from vit_demo.inference.inputs import Fit, Transform, default_preset, read_each, read_picture
 from vit_demo.teaching.ridge import Ridge, ridge
 from vit_demo.trace import Output, TracedViT
-from vit_demo.trace.other_head import with_head
+from vit_demo.trace.other_head import read_token, with_head
 from vit_demo.weights.taught import Taught, check_labels, taught_preset
 
 
@@ -70,20 +70,19 @@ def teach(
         model = default_preset(read_picture(first))
     explainer = Explainer(model, patch_size=patch_size, device=device, fit=fit, transform=transform, output=output)
     tokens, classes = list[NDArray[np.float32]](), list[int]()
-    read = None
     for index, (label, images) in enumerate(zip(labels, lists, strict=True)):
         try:
-            for read in read_each(images, "raise", lambda image, _: explainer.token(image)):
-                tokens.append(read.token.numpy())
+            for prepared in read_each(images, "raise", explainer.prepare):
+                given, preset, size, _, run = prepared
+                tokens.append(run(read_token, given.pixels)[0].numpy())
                 classes.append(index)
         except InputError as error:
             raise type(error)(f"{label}: {error}") from error
-    assert read is not None, "each class has examples"
     found = fitted(tokens, classes, labels)
     head = np.column_stack([found.weight, found.bias]).astype(np.float32)
-    preset, size, module = read.preset, read.patch_size, None
+    module = None
     if preset.source == "memory":
-        module, output = read.run(_taught_module, torch.from_numpy(head), output)
+        module, output = run(_taught_module, torch.from_numpy(head), output)
     else:
         preset = taught_preset(preset, size, labels, head)
     confusion = np.zeros((len(labels), len(labels)), np.int64)

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from vit_demo.errors import PresetError
 from vit_demo.model import ViT
 from vit_demo.trace.outputs import logits_of
-from vit_demo.trace.own_vit import OwnViT
 from vit_demo.trace.running import in_this_thread, run_as
 from vit_demo.trace.traced_vit import TracedViT
 
@@ -56,29 +55,19 @@ def with_head(network: TracedViT, weight: Tensor, bias: Tensor) -> TracedViT:
     head = nn.utils.skip_init(nn.Linear, dim, count, device=network.device, dtype=network.dtype).requires_grad_(False)
     head.weight.copy_(weight)
     head.bias.copy_(bias)
-    config, before = replace(network.config, num_classes=count), _head(network)
-    expected = getattr(before, "in_features", dim)
-    if network.is_own:
-        expected = config.num_features
+    before = _head(network)
+    expected = network.config.num_features if network.is_own else getattr(before, "in_features", dim)
     if expected != dim:
         raise PresetError(OTHER_WIDTH)
     names = [name for name, one in network.module.named_modules() if one is before]
-    if network.is_own:
-        vit = cast(ViT, _replaced(network.module, ["head"], head))
-        vit.config = config
-        other: TracedViT = OwnViT(vit)
-    elif names:
-        other = TracedViT(_replaced(network.module, names[0].split("."), head), config, network.structure)
-        other.already = network.already
-    else:
+    other = replace_part(network, names[0] if names else ADDED, head, count)
+    other.scores = "softmax"
+    if not names:
         where = _Headed(head, network.structure.output)
-        structure = replace(network.structure, output=where, has_head=True, already="")
-        module: Any = _replaced(network.module, [ADDED], head)
-        if hasattr(module, "num_classes"):  # 0 in timm's
-            module.num_classes = count
-        other = TracedViT(module, config, structure)
-    other.patch_size = network.patch_size
-    run_as(other.module, network.module)
+        other.structure, other.already = replace(network.structure, output=where, has_head=True, already=""), ""
+        vars(other.module)["num_classes"] = count  # 0 in timm's
+    if network.is_own:
+        vars(other.module)["config"] = other.config
     return other
 
 
@@ -102,6 +91,14 @@ def _head(network: TracedViT) -> nn.Module:
         return cast(ViT, network.module).head
     words = getattr(network.module, "compare", None)
     return words if isinstance(words, nn.Module) else network.head
+
+
+def replace_part(network: TracedViT, name: str, part: nn.Module, num_classes: int) -> TracedViT:
+    """The network with another part, after which it has so many classes; all other parts are the same, not copies."""
+    other = cast(TracedViT, _replaced(network, ["module", *name.split(".")], part))
+    other.config = replace(network.config, num_classes=num_classes)
+    run_as(other.module, network.module)
+    return other
 
 
 def _replaced(module: nn.Module, path: list[str], new: nn.Module) -> nn.Module:

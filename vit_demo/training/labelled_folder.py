@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from vit_demo.checks import did_you_mean
+from vit_demo.checks import did_you_mean, is_picture
 from vit_demo.errors import InputError, LabelError
 from vit_demo.training.predictions import Predictions
 
@@ -26,29 +26,32 @@ MOST_ERRORS = 10
 """How many kinds of errors, and of unreadable files, a report names."""
 
 
-def labelled_pictures(
-    folder: Path, labels: Sequence[str], is_picture: Callable[[Path], bool]
-) -> list[tuple[Path, int]]:
+def labelled_pictures(folder: Path, labels: Sequence[str]) -> list[tuple[Path, int]]:
     """The pictures of a folder, each with the index of its class, in the order of their names.
 
     Args:
         folder: With a subfolder for each class, named by its label, its number, or its WordNet id in ImageNet.
         labels: Of the model.
-        is_picture: Whether a file is one.
 
     Raises:
         InputError: If there are no such pictures.
         LabelError: If a subfolder names no class of the model, or no single one.
     """
+    found = pictures_by_folder(folder, is_picture)
+    classes = folder_classes(list(found), labels)
+    return [(file, classes[name]) for name, files in found.items() for file in files]
+
+
+def pictures_by_folder(folder: Path, is_picture: Callable[[Path], bool]) -> dict[str, list[Path]]:
+    """The pictures of each subfolder of a folder, by its name; ``InputError`` if there are none."""
     try:
         folders = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-        found = [(file, path) for path in folders for file in sorted(path.rglob("*")) if is_picture(file)]
+        found = {path.name: sorted(file for file in path.rglob("*") if is_picture(file)) for path in folders}
     except OSError as error:
         raise InputError(f"{folder} cannot be read ({error.strerror}): give a folder of labelled pictures.") from error
-    if not found:
+    if not any(found.values()):
         raise InputError(f"{folder} holds no labelled pictures: give a folder with a subfolder for each class.")
-    classes = folder_classes([path.name for path in folders], labels)
-    return [(file, classes[path.name]) for file, path in found]
+    return found
 
 
 def folder_classes(folders: Sequence[str], labels: Sequence[str]) -> dict[str, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from vit_demo.trace.other_head import with_head
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_metadata
 from vit_demo.words.classifier import with_words
+from vit_demo.words.texts import is_word
 
 if TYPE_CHECKING:
     from torch import nn
@@ -39,6 +39,9 @@ MAX_LINK = 8192
 """Characters of a taught network in a link."""
 DAMAGED = "{0} is not a file that `vit-demo teach` wrote: teach the network again."
 BAD_LINK = "The taught classes of this link are damaged: ask for the link again."
+
+DTYPES = (torch.float32, torch.float16)
+"""Of the head in a file, and in a link."""
 
 Head = NDArray[np.float32]
 """Weights and, in the last column, biases of a linear head, ``[K, D + 1]``."""
@@ -98,13 +101,12 @@ def check_labels(labels: Iterable[Any], most: int = MAX_CLASSES, least: int = 2)
     names = tuple(labels)
     if not least <= len(names) <= most:
         raise LabelError("Teach 2 to {0} classes, not {1}.", most, len(names))
-    for name in names:
-        if not isinstance(name, str) or not name.strip() or len(name) > MAX_LABEL or not name.isprintable():
-            raise LabelError("The name of a class must be one line of 1 to {0} characters.", MAX_LABEL)
+    if not all(is_word(name, MAX_LABEL) for name in names):
+        raise LabelError("The name of a class must be one line of 1 to {0} characters.", MAX_LABEL)
     stripped = tuple(name.strip() for name in names)
-    if len(set(stripped)) < len(stripped):
-        twice = next(name for name in stripped if stripped.count(name) > 1)
-        raise LabelError("Two classes are called “{0}”: give one another name.", twice)
+    for number, name in enumerate(stripped):
+        if name in stripped[:number]:
+            raise LabelError("Two classes are called “{0}”: give one another name.", name)
     return stripped
 
 
@@ -180,15 +182,13 @@ class Parsed(NamedTuple):
         """Checks the bytes of anybody; ``CheckpointError`` with a message if they are not those of ``to_bytes``."""
         try:
             about = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
-            head = load(data)["head"].float().numpy()
-            labels = check_labels(json.loads(about["labels"]), most)
-            found = cls(about["model"], int(about["patch_size"]), about["commit"], labels, head)
-            is_whole = head.ndim == 2 and len(head) == len(found.labels) and head.shape[1] > 1
-            if about["format"] != FORMAT or not is_whole or not np.isfinite(head).all():
+            head, labels = load(data)["head"], check_labels(json.loads(about["labels"]), most)
+            is_whole = head.ndim == 2 and len(head) == len(labels) and head.shape[1] > 1
+            if about["format"] != FORMAT or head.dtype not in DTYPES or not is_whole or not head.isfinite().all():
                 raise ValueError
+            return cls(about["model"], int(about["patch_size"]), about["commit"], labels, head.float().numpy())
         except (KeyError, TypeError, ValueError, RecursionError, SafetensorError) as error:
             raise CheckpointError(message) from error
-        return found
 
     def preset(self, base: Preset, name: str = "taught") -> Preset:
         """The preset of the network with this head; ``CheckpointError`` if its weights are others now."""
@@ -220,7 +220,7 @@ def to_link(preset: Preset) -> str:
 
 def from_link(text: Any) -> Parsed:
     """What the text of a link holds, by anybody; ``CheckpointError`` if it is damaged."""
-    if not isinstance(text, str) or len(text) > MAX_LINK or not re.fullmatch(r"[\w-]+", text, re.ASCII):
+    if not isinstance(text, str) or len(text) > MAX_LINK:
         raise CheckpointError(BAD_LINK)
     try:
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

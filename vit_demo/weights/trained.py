@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import re
@@ -131,8 +130,8 @@ def keep_taught(preset: Preset, owner: str = "") -> Preset:
     """Keeps a network with another head in memory, without its other weights; with the name under which it is found."""
     assert preset.base is not None, "only of one that was taught"
     content = repr((preset.base.name, preset.default_patch_size, preset.labels, preset.head)).encode()
-    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()[:16]).decode().rstrip("=")
-    networks.put(name := f"taught-{digest}", kept := replace(preset, name=name), owner, len(preset.head) + ENTRY_BYTES)
+    name = f"taught-{hashlib.sha256(content).hexdigest()[:22]}"
+    networks.put(name, kept := replace(preset, name=name), owner, len(preset.head) + ENTRY_BYTES)
     return kept
 
 

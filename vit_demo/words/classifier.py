@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.trace import TracedViT
+from vit_demo.trace.other_head import replace_part
 from vit_demo.trace.running import in_eval
 from vit_demo.words.texts import texts_of
 
@@ -114,58 +114,44 @@ class WordClassifier(nn.Module):
     SigLIP's scale and bias each has a probability of its own (Zhai et al., 2023, https://arxiv.org/abs/2303.15343).
 
     Attributes:
-        texts: The text tower; None for a network whose shape alone is wanted, with vectors of 0.
+        texts: The text tower; None for a network whose shape alone is wanted.
         words: One for each class.
         template: The text of a word, with ``{}`` in its place.
         is_softmax: Whether the probabilities compare the words.
         compare: From the vectors of pictures to logits: its head.
+
+    Args:
+        model: ``CLIPModel``, ``SiglipModel`` or one like them, whose picture tower is shared, not copied.
+        tokenize: Its tokenizer; None leaves the vectors at 0.
+        words: One for each class.
+        template: The text of a word, with ``{}`` in its place.
     """
 
     scale: Tensor
 
-    def __init__(
-        self, vision_model: nn.Module, projection: nn.Module, texts: TextTower | None, vectors: Tensor, **others: Any
-    ) -> None:
+    def __init__(self, model: Any, tokenize: Tokenize | None, words: Sequence[str], template: str) -> None:
         super().__init__()
-        self.vision_model, self.projection, self.texts = vision_model, projection, texts
-        self.words: tuple[str, ...] = others["words"]
-        self.template: str = others["template"]
-        self.is_softmax: bool = others["is_softmax"]
-        self._seen: deque[tuple[int, Tensor, Tensor]] = others["seen"]  # version, picture, vector; for all words
-        self.register_buffer("scale", others["scale"])
-        self.compare = Similarity(vectors.to(self.scale) * self.scale, others["bias"])
+        self.vision_model: nn.Module = model.vision_model
+        self.projection: nn.Module = getattr(model, "visual_projection", None) or nn.Identity()
+        self.texts = TextTower(model, tokenize) if tokenize else None
+        self.words, self.template = tuple(words), template
+        self.is_softmax = getattr(model, "logit_bias", None) is None
+        self._seen = deque[tuple[int, Tensor, Tensor]](maxlen=MAX_SEEN)  # version, picture, vector; for all words
+        with torch.inference_mode(False), torch.no_grad():
+            self.register_buffer("scale", model.logit_scale.exp())
+            bias = torch.zeros_like(self.scale) if self.is_softmax else model.logit_bias.detach().clone()
+            width = getattr(self.projection, "out_features", 0) or model.vision_model.config.hidden_size
+            self.compare = Similarity(self.scale.new_zeros(len(words), width), bias)
+            if self.texts:
+                self.compare = self.similarity(words, template)
         self.eval()
 
-    @classmethod
-    def of(cls, model: Any, tokenize: Tokenize | None, words: Sequence[str], template: str) -> WordClassifier:
-        """A network of transformers as a classifier; its picture tower is shared, not copied.
-
-        Args:
-            model: ``CLIPModel``, ``SiglipModel`` or one like them.
-            tokenize: Its tokenizer; None leaves the vectors at 0.
-            words: One for each class.
-            template: The text of a word, with ``{}`` in its place.
-        """
-        texts = TextTower(model, tokenize) if tokenize else None
-        projection: nn.Module = getattr(model, "visual_projection", None) or nn.Identity()
-        is_softmax = getattr(model, "logit_bias", None) is None
-        with torch.inference_mode(False), torch.no_grad():
-            scale = model.logit_scale.exp()
-            bias = torch.zeros_like(scale) if is_softmax else model.logit_bias.detach().clone()
-            width = getattr(projection, "out_features", 0) or model.vision_model.config.hidden_size
-            vectors = texts.vectors(texts_of(words, template)) if texts else scale.new_zeros(len(words), width)
-        others = {"scale": scale, "bias": bias, "is_softmax": is_softmax, "seen": deque(maxlen=MAX_SEEN)}
-        return cls(model.vision_model, projection, texts, vectors, words=tuple(words), template=template, **others)
-
     @torch.inference_mode(False)
-    def with_words(self, words: Sequence[str], template: str) -> WordClassifier:
-        """The same network with other words, which are encoded unless they were before."""
+    def similarity(self, words: Sequence[str], template: str) -> Similarity:
+        """The head for words, which are encoded unless they were before."""
         assert self.texts is not None, "a network whose shape alone is known takes no words"
-        vectors = self.texts.vectors(texts_of(words, template))
-        others = {"scale": self.scale, "bias": self.compare.bias, "is_softmax": self.is_softmax, "seen": self._seen}
-        return WordClassifier(
-            self.vision_model, self.projection, self.texts, vectors, words=tuple(words), template=template, **others
-        )
+        vectors = self.texts.vectors(texts_of(words, template)).to(self.scale)
+        return Similarity(vectors * self.scale, self.compare.bias)
 
     @property
     def num_bytes_elsewhere(self) -> int:
@@ -192,7 +178,6 @@ def with_words(network: TracedViT, words: Sequence[str], template: str) -> Trace
     module = network.module
     if not isinstance(module, WordClassifier) or (module.words, module.template) == (tuple(words), template):
         return network
-    shape = replace(network.config, num_classes=len(words))
-    other = TracedViT(module.with_words(words, template), shape, network.structure)
-    other.scores, other.patch_size = network.scores, network.patch_size
+    other = replace_part(network, "compare", module.similarity(words, template), len(words))
+    vars(other.module).update(words=tuple(words), template=template)
     return other

@@ -1,6 +1,7 @@
 """Which words can be classes, and the texts that stand for them."""
 
 from collections.abc import Sequence
+from typing import Any
 from unicodedata import category
 
 from vit_demo.errors import LabelError
@@ -22,20 +23,18 @@ def check_words(words: Sequence[str], *, is_softmax: bool) -> tuple[str, ...]:
     Raises:
         LabelError: If there are none or too many, or one is empty, too long or there twice.
     """
-    if (
-        isinstance(words, str)
-        or not isinstance(words, Sequence)
-        or not all(isinstance(word, str) and _is_word(word) for word in words)
-    ):
+    if isinstance(words, str) or not isinstance(words, Sequence) or not all(map(is_word, words)):
         raise LabelError("Each word must be one line of at most {0} characters, and not empty.", MAX_CHARACTERS)
     if not 0 < len(words) <= MAX_WORDS or len(set(words)) < len(words):
         raise LabelError("Give 1 to {0} different words: this network compares them.", f"{MAX_WORDS:,}")
     return (*words, NO_WORDS) if is_softmax and len(words) == 1 and words[0] != NO_WORDS else tuple(words)
 
 
-def _is_word(text: str) -> bool:
+def is_word(text: Any, most: int = MAX_CHARACTERS) -> bool:
+    """Whether a text is one line of 1 to so many characters that can be shown."""
     # Not by `isprintable`, which refuses what joins emoji, and marks of right-to-left text.
-    return 0 < len(text.strip()) <= len(text) <= MAX_CHARACTERS and not any(category(c) in ("Cc", "Cs") for c in text)
+    is_short = isinstance(text, str) and 0 < len(text.strip()) <= len(text) <= most
+    return is_short and not any(category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text)
 
 
 def split_words(text: str) -> list[str]:

@@ -55,7 +55,8 @@ def test_names_of_tools_are_not_in_the_log(page, caplog):
     headers = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream"}
     for _ in range(3):
         assert request(page, "POST", "/gradio_api/mcp/", json.dumps(body).encode(), **headers)[0] == 200
-    assert not caplog.records, "or else anyone could write a hundred lines a second"
+    more = [one for one in caplog.records if one.name != "uvicorn.access"]
+    assert not more, "or else anyone could write a hundred lines a second"
 
 
 def test_that_no_connection_can_be_accepted_is_logged_once(caplog):

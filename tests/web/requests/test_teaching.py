@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -13,9 +14,12 @@ from PIL import Image
 from safetensors.torch import save
 
 import vit_demo
+from vit_demo.service.job import owner
 from vit_demo.web.requests import teaching
 from vit_demo.web.requests.poll import handle
-from vit_demo.weights.taught import MAX_LINK
+from vit_demo.weights import PRESETS
+from vit_demo.weights.taught import MAX_LINK, commit_of
+from vit_demo.weights.trained import Shares
 
 from ...asynchronous import run
 from ...replies import unpack
@@ -23,8 +27,12 @@ from ...replies import unpack
 NAME = "taught-" + "x" * 22
 
 
-def ask(**fields):
-    while not {"result", "error"} & (reply := unpack(run(handle(fields)))).keys():
+def ask(who: str = "", **fields):
+    async def answer():
+        owner.set(who)
+        return await handle(fields)
+
+    while not {"result", "error"} & (reply := unpack(run(answer()))).keys():
         pass
     return reply
 
@@ -72,8 +80,20 @@ def test_another_example_costs_one_pass(taught, monkeypatch):
     monkeypatch.setattr(teaching, "read_token", counted)
     more = [CLASSES[0], {**CLASSES[1], "examples": [*CLASSES[1]["examples"], example(1, 7)]}]
     assert ask(**BASE, classes=more)["result"]["count"] == 11 and len(passes) == 1
-    many = [{**one, "examples": [example(kind, seed) for seed in range(20, 30)]} for kind, one in enumerate(CLASSES)]
-    assert ask(**BASE, classes=many)["result"]["count"] == 20 and len(passes) == 21, "eight in a job, then the next"
+
+
+def test_an_address_has_the_tokens_of_so_many_pictures(monkeypatch):
+    class Counted(Shares):
+        def put(self, name, value, owner, nbytes):
+            super().put(name, value, owner, nbytes)
+            held.append(Counter(who for _, who, *_ in self._kept.values()))
+
+    held: list[Counter] = []
+    monkeypatch.setattr(teaching, "_tokens", Counted(8, 4))
+    for who in ("one", "two", "three"):
+        assert ask(who, **BASE, classes=CLASSES)["result"]["count"] == 10, "more than are kept"
+    assert max(each["one"] for each in held) == max(each["two"] for each in held) == 4, "of an address"
+    assert max(each.total() for each in held) == 8 and len(held[-1]) == 3, "of all"
 
 
 def test_one_class_teaches_nothing_yet_and_one_example_says_nothing_of_others():
@@ -93,6 +113,8 @@ def test_one_class_teaches_nothing_yet_and_one_example_says_nothing_of_others():
         ([CLASSES[0], {**CLASSES[1], "name": "a"}], "Two classes"),
         ([CLASSES[0], {**CLASSES[1], "name": " "}], "one line"),
         ([CLASSES[0], {**CLASSES[1], "name": "b" * 41}], "one line"),
+        ([CLASSES[0], {**CLASSES[1], "name": "b\u2028c"}], "one line"),
+        ([CLASSES[0], {**CLASSES[1], "name": "b\ud800"}], "one line"),
         ([CLASSES[0], {**CLASSES[1], "name": None}], "one line"),
         ([CLASSES[0], {"name": "b", "examples": [{"upload": "/etc/passwd"}]}], "not on the server"),
         ([CLASSES[0], {"name": "b", "examples": [{"digit": "data:image/png;base64,AAAA"}]}], ""),
@@ -101,6 +123,9 @@ def test_one_class_teaches_nothing_yet_and_one_example_says_nothing_of_others():
 )
 def test_bad_classes_get_a_sentence(classes, words):
     assert words in ask(**BASE, classes=classes)["error"]
+
+
+COMMIT = commit_of(PRESETS["digits-tiny"], 7)
 
 
 def forged(head: torch.Tensor, **about: str) -> str:
@@ -123,6 +148,10 @@ def forged(head: torch.Tensor, **about: str) -> str:
         7,
         "A" * (MAX_LINK + 1),
         forged(torch.full((2, 9), torch.inf)),
+        forged(torch.ones(2, 65, dtype=torch.complex64), commit=COMMIT),
+        forged(torch.ones(2, 65, dtype=torch.bool), commit=COMMIT),
+        forged(torch.ones(2, 65, dtype=torch.int8), commit=COMMIT),
+        forged(torch.ones(2, 65, dtype=torch.float64), commit=COMMIT),
         forged(torch.ones(3, 9)),
         forged(torch.ones(2, 9), labels='["a", "a"]'),
         forged(torch.ones(2, 9), labels="[" * 3000),
@@ -135,6 +164,13 @@ def forged(head: torch.Tensor, **about: str) -> str:
 )
 def test_hostile_links_get_a_sentence(link):
     assert ask(kind="model", name=NAME, taught=link)["error"]
+
+
+def test_a_forged_link_of_the_right_weights_and_numbers_is_a_network():
+    forgery = forged(torch.ones(2, 65), commit=COMMIT)
+    assert ask(kind="model", name=NAME, taught=forgery)["result"]["base"] == "digits-tiny", (
+        "so the others lack one thing"
+    )
 
 
 def test_a_network_that_is_gone_says_so():

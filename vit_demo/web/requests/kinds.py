@@ -17,7 +17,7 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.heatmaps import delete_and_insert
 from vit_demo.inference.smallest_sets import is_predicted
 from vit_demo.service.engine import get_engine
-from vit_demo.service.job import Job
+from vit_demo.service.job import Job, owner
 from vit_demo.web.catalog import visitor_presets
 from vit_demo.web.catalog.menu import menu_entries, model_entry
 from vit_demo.web.catalog.method_docs import BOARD, FEATURES, method_html
@@ -37,10 +37,12 @@ from vit_demo.web.requests.payload import (
     payload,
     quantized,
 )
-from vit_demo.web.requests.teaching import TeachRequest, open_link, teach_job
+from vit_demo.web.requests.teaching import TeachRequest, teach_job
 from vit_demo.web.requests.tokens import TokenRequest, tokens_result
 from vit_demo.web.requests.training import archive, handle_training
 from vit_demo.web.requests.waiting import find_preset
+from vit_demo.weights.taught import from_link
+from vit_demo.weights.trained import keep_taught
 
 NOTHING_DRAWN = "Draw a digit, 0 to 9, to see the model’s prediction."
 """The message in place of a result while there is no ink."""
@@ -266,7 +268,8 @@ async def menu(request: NoFields) -> Json:
 async def model(request: ModelRequest) -> Json:
     """A model as an entry of the menu."""
     if request.taught is not None:
-        return model_entry(await open_link(request.taught, find_preset))
+        parsed = from_link(request.taught)
+        return model_entry(keep_taught(parsed.preset(await find_preset(parse.preset_name(parsed.model))), owner.get()))
     return model_entry(await find_preset(request.name), request.name)
 
 

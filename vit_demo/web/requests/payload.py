@@ -249,9 +249,7 @@ def _note(result: Exploration) -> str:
         return "This model gives scores that are no probabilities, so nothing says how sure it is."
     if result.preset.scores == "sigmoid":
         return "Each class has a probability of its own, and none reaches one half."
-    if result.preset.base:
-        return "Low confidence: none of the taught classes stands out."
-    if result.preset.task == "digits":
+    if result.preset.task == "digits" and not result.preset.base:
         return "Low confidence: this may not be a single digit, or not one like those the model was trained on."
     return sentence(
         "Uncertain: none of the {0} classes stands out, as with most pictures of something else. The first may still "

@@ -5,7 +5,6 @@ A request holds all examples, so nothing is lost if what is kept is gone; only n
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,17 +22,15 @@ from vit_demo.web.catalog.menu import model_entry
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.packing import pack
 from vit_demo.weights import Preset
-from vit_demo.weights.taught import MAX_VISITOR_CLASSES, check_labels, from_link, taught_preset
+from vit_demo.weights.taught import MAX_VISITOR_CLASSES, check_labels, taught_preset
 from vit_demo.weights.trained import Shares, keep_taught
 
 MAX_EXAMPLES = 60
-NEW_AT_ONCE = 8
-"""Passes of one job: with more new pictures the page asks again, behind others."""
-TOKEN_BYTES = 300
-"""Of an entry, beside its numbers."""
+MAX_TOKENS = 2000
+"""Of all addresses: 4 MB of a network that is 512 wide, and at most 64 MB of any."""
 NOT_SEPARABLE = "These pictures could not be told apart at all: add others."
 
-_tokens: Shares[NDArray[np.float32]] = Shares(16 << 20, 1 << 20)
+_tokens: Shares[NDArray[np.float32]] = Shares(MAX_TOKENS, MAX_EXAMPLES)
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ def teach_job(request: TeachRequest, preset: Preset) -> Job[bytes]:
     Returns:
         A job with a packed reply: ``{"result": {"model", "right", "count"}}``, where ``model`` is the new network for
         the menu, None with fewer than two classes, and ``right`` how many of ``count`` examples a head gets right that
-        has not seen them, None if a class has but one; or ``{"done", "total"}``, to be asked again.
+        has not seen them, None if a class has but one.
     """
     who, engine, base = owner.get(), get_engine(), preset.own
 
@@ -97,17 +94,14 @@ def teach_job(request: TeachRequest, preset: Preset) -> Job[bytes]:
         size = base.check_patch_size(source.patch_size)
         given = ModelInput.of(source.source.read(), base, size, source.fit)
         found = engine.run_on_model(base, size, read_token, given.pixels)[0].numpy()
-        _tokens.put(source.key.hex(), found, who, found.nbytes + TOKEN_BYTES)
+        _tokens.put(source.key.hex(), found, who, 1)
         return found
 
     def work() -> bytes:
-        read, left = list[NDArray[np.float32]](), NEW_AT_ONCE
+        read = list[NDArray[np.float32]]()
         for _, source in request.examples:
             report(len(read), len(request.examples))
             known = _tokens.get(source.key.hex())
-            left -= known is None
-            if left < 0:
-                return pack({"done": len(read), "total": len(request.examples)})
             read.append(token(source) if known is None else known)
         return pack({"result": _taught(request, base, read, who)})
 
@@ -115,17 +109,6 @@ def teach_job(request: TeachRequest, preset: Preset) -> Job[bytes]:
     pool = "files" if "files" in pools else base.task if base.trusted else "visitors"
     key = ("teach", request, who)
     return engine.jobs.submit(key, work, pool, job_bytes(base, base.default_patch_size))
-
-
-async def open_link(text: Any, find: Callable[[str], Awaitable[Preset]]) -> Preset:
-    """The network of a link, kept for the one who opened it; ``find`` gets the preset of its name.
-
-    Raises:
-        CheckpointError: If the link is damaged.
-        PresetError: If its network cannot be found.
-    """
-    parsed = from_link(text)
-    return keep_taught(parsed.preset(await find(parse.preset_name(parsed.model))), owner.get())
 
 
 def _taught(request: TeachRequest, base: Preset, tokens: list[NDArray[np.float32]], who: str) -> dict[str, Any]:

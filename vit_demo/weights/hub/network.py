@@ -72,7 +72,7 @@ def bounded_outline(
         tensors = (*module.parameters(), *module.buffers())
         if sum(tensor.numel() * tensor.element_size() for tensor in tensors) > limits.MAX_NETWORK_BYTES:
             raise PresetError(f"this model takes more than {limits.MAX_NETWORK_BYTES >> 30} GB: choose a smaller one.")
-        seen = WordClassifier.of(module, None, DEFAULT_WORDS, AS_TYPED) if words else module
+        seen = WordClassifier(module, None, DEFAULT_WORDS, AS_TYPED) if words else module
         shape, has_mask = outline(seen, image_size)
     limits.check_network(shape)
     return shape, has_mask, count

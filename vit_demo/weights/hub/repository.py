@@ -241,7 +241,7 @@ def _with_words(module: Any, preset: Preset, folder: Path) -> WordClassifier:
     shape, is_softmax = module.config.text_config, preset.scores == "softmax"
     length, vocabulary = shape.max_position_embeddings, shape.vocab_size
     tokenize = tokenizer_of(file, is_softmax=is_softmax, length=length, vocabulary=vocabulary)
-    classifier = WordClassifier.of(module, tokenize, preset.labels, preset.template)
+    classifier = WordClassifier(module, tokenize, preset.labels, preset.template)
     if not torch.isfinite(classifier.compare.text).all():
         raise CheckpointError("What {0} makes of words is not a number: choose another model.", preset.name)
     return classifier

@@ -81,8 +81,8 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
 
   const pointer = {
     begin(point) {
-      // A stroke on an example starts a new drawing; the eraser changes the example.
-      const isNew = picture?.digit !== undefined && pen !== "eraser";
+      // A stroke on an example, or on what was added to a class, starts a new drawing; the eraser changes it.
+      const isNew = (picture?.digit !== undefined || picture?.isAdded) && pen !== "eraser";
       const before = isNew ? [] : strokesOf(picture ?? {});
       live = before.length || pen !== "eraser" ? { width: PENS[pen], points: [point] } : null;
       if (!live) return;

@@ -3,17 +3,17 @@
 
 import { english, formatInteger, translate } from "../../../shared/language.js";
 
+const html = `<div class="switch two-ways" role="group" aria-label="Build">
+  <button type="button" data-section="build">Train a network</button>
+  <button type="button" data-section="teach">Teach your own classes</button></div>`;
+
+/** The two ways of Build, of which one is open: "build" or "teach". */
+export const waysHtml = (open) => html.replace(`"${open}"`, `"${open}" aria-pressed="true"`);
+
 /**
  * The numbers that a visitor may change: field, title, unit, and the least and the largest value, with which every count
  * stays an exact integer.
  */
-const html = `
-  <button type="button" data-way="build">Train a network</button>
-  <button type="button" data-way="teach">Teach your own classes</button>`;
-/** The two ways of Build, of which one is open: "build" or "teach". */
-export const waysHtml = (open) =>
-  `<div class="switch two-ways" role="group" aria-label="Build">${html.replace(`"${open}"`, `"${open}" aria-pressed="true"`)}</div>`;
-
 export const NUMBERS = [
   ["image_size", english("Image size"), english("pixels"), 1, 2048],
   ["patch_size", english("Patch size"), english("pixels"), 1, 2048],
@@ -242,10 +242,5 @@ export function trainingCode({ network, fields, last }, defaults) {
   ].join("\n");
 }
 
-const LITERALS = new Map([
-  [null, "None"],
-  [true, "True"],
-  [false, "False"],
-]);
-
-const literal = (value) => LITERALS.get(value) ?? JSON.stringify(value);
+const CONSTANTS = { null: "None", true: "True", false: "False" };
+const literal = (value) => CONSTANTS[String(value)] ?? JSON.stringify(value);

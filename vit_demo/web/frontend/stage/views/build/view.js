@@ -102,10 +102,6 @@ export function create(card, { change, request, startingPoints }) {
     setText(find(".code .news"), copied ? english("Copied.") : english("The code is selected: press Ctrl+C."));
   });
   find(".fields").addEventListener("submit", (event) => event.preventDefault());
-  find(".two-ways").addEventListener(
-    "click",
-    ({ target }) => target.dataset.way && change({ section: target.dataset.way }),
-  );
   show(first);
   languageChange.subscribe(card, () => show(shown, training));
 

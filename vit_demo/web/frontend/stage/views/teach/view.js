@@ -8,7 +8,6 @@ import { english, languageChange, translate } from "../../../shared/language.js"
 import { isAwaited, menuModels, pageState, REPLACE } from "../../../shared/pageState.js";
 import { pause, SETTLE, sendPhoto } from "../../../shared/requests.js";
 import { percent } from "../../format.js";
-import { FIRST_SECTION } from "../../sections.js";
 import { waysHtml } from "../build/network.js";
 
 export const order = 81;
@@ -21,27 +20,25 @@ export const html = `
   <section class="chapter teach">
     ${ways}
     <h2>Teach it your own classes</h2>
-    <p class="lead">Draw something, or choose a photo, and add it to a class. From the second class on, the network tells yours
-      apart: only its last step is computed anew, by a formula.</p>
-    <div class="classes"></div>
-    <button type="button" class="quiet another">Another class</button>
+    <p class="lead">From a few pictures of each, the network learns to tell your classes apart: only its last step is computed
+      anew, by a formula.</p>
     <p class="sure" data-teach="accuracy" role="status"></p>
-    <button type="button" class="primary look-into" hidden>Look into it</button>
-    <p class="hint">A link to the network holds your classes, not your pictures. The server keeps photos for an hour, and of each
-      picture the numbers that the last step reads: at most 10 classes and 60 pictures.</p>
+    <div class="classes"></div>
+    <p class="then">
+      <button type="button" class="primary" data-section="attention" hidden>Look into it</button>
+      <button type="button" class="quiet another">Another class</button>
+    </p>
+    <p class="hint">A link to the network holds your classes, not your pictures. The server keeps photos for an hour, and as long
+      what the last step reads of each picture: at most 60 pictures of an address, in 10 classes.</p>
   </section>`;
 
 const MOST_CLASSES = 10;
 const FILMED_EVERY = 400; // milliseconds
-const NOTHING = english("There is no picture to add: draw something, or choose a photo.");
+const START = english("Draw something, or choose a photo, and add it to a class.");
 const NO_WEBCAM = english("The webcam could not be used: allow it in the browser, or choose a photo.");
 const ADD = { digits: english("Add this drawing"), photos: english("Add this photo") };
-const FIRST = {
-  digits: english("Draw something and add it to the first class."),
-  photos: english("Add a photo to the first class."),
-};
 
-export function create(card, { change, request, upload }) {
+export function create(card, { request, upload }) {
   const find = (selector) => card.querySelector(selector);
   // Drawings and photos have different networks: `name` is that of the newest, `last` what the server said of it.
   const start = () => ({ classes: /** @type {any[]} */ ([]), name: "", last: /** @type {any} */ (null) });
@@ -64,13 +61,16 @@ export function create(card, { change, request, upload }) {
     const add = makeButton(() => addShown(one), { className: "quiet" });
     add.dataset.teach = "add";
     const file = make("input", { type: "file", accept: "image/*,.heic,.heif,.avif", multiple: true, hidden: true });
-    const choose = makeButton(() => file.click(), { className: "link" }, english("Files"));
+    const choose = makeButton(() => file.click(), { className: "link" }, english("Choose files"));
     const film = make("button", { type: "button", className: "link film" }, english("Hold to film"));
+    const others = make("span", {}, choose, film);
     const head = make("div", { className: "field" }, input, number);
-    const box = make("div", { className: "box" }, head, bar, pictures, video, make("p", {}, add, choose, film), file);
+    const box = make("div", { className: "box" }, head, bar, pictures, make("p", {}, add, others), video, file);
     box.dataset.teach = "class";
     const one = { name, examples: /** @type {any[]} */ ([]), box, input, number, bar, pictures, add, film };
-    input.addEventListener("change", () => attempt(one, () => ({ name: input.value })));
+    input.addEventListener("focus", () => input.select());
+    input.addEventListener("change", ({ target: { value } }) => attempt(one, () => ({ name: value.trim() })));
+    input.addEventListener("blur", draw); // without what was refused
     file.addEventListener("change", () => {
       addFiles(one, [...(file.files ?? [])]);
       file.value = "";
@@ -82,11 +82,12 @@ export function create(card, { change, request, upload }) {
 
   /** Teaches with one class changed by what `partOf()` returns; if the server refuses that, everything stays as it was. */
   function attempt(one, partOf) {
+    const kind = task(); // its turn may come while another tab is open
     turn = turn.then(async () => {
-      const own = kept[task()];
-      const { preset, patchSize, fit } = pageState.get()[task()];
+      const own = kept[kind];
+      const { preset, patchSize, fit } = pageState.get()[kind];
       const part = partOf();
-      const wanted = classes().map((each) => (each === one ? { ...each, ...part } : each));
+      const wanted = own.classes.map((each) => (each === one ? { ...each, ...part } : each));
       const filled = wanted.filter(({ examples }) => examples.length);
       const fields = {
         preset: menuModels.latest().get(preset)?.base ?? preset,
@@ -125,7 +126,9 @@ export function create(card, { change, request, upload }) {
 
   async function addShown(one) {
     while (isAwaited()) await pause(SETTLE);
-    if (!shown) return say(NOTHING);
+    if (!shown) return say(START);
+    const { picture } = pageState.get()[task()];
+    if (picture?.strokes) pageState.changeTab(task(), { picture: { ...picture, isAdded: true } }, REPLACE);
     const { digit, upload, example } = shown.source;
     add(one, digit ? { digit } : upload ? { upload } : { example }, digit ?? shown.photo.image);
   }
@@ -171,32 +174,34 @@ export function create(card, { change, request, upload }) {
     const isOurs = shown && shown.source.preset === taught;
     for (const one of classes()) {
       const found = isOurs && shown.predictions.find(({ label }) => label === one.name);
-      one.input.value = one.name;
+      if (one.input !== document.activeElement) one.input.value = one.name;
       one.number.textContent = found ? percent(100 * found.probability, 1) : "";
       one.bar.firstElementChild.style.width = `${100 * (found ? found.probability : 0)}%`;
       one.box.classList.toggle("first", Boolean(found) && found === shown.predictions[0]);
       setText(one.add, ADD[task()]);
       one.film.hidden = task() === "digits" || !navigator.mediaDevices?.getUserMedia;
-      one.pictures.replaceChildren(...one.examples.map((example) => thumbnail(one, example)));
+      const thumbnails = one.examples.map((example) => thumbnail(one, example));
+      const place = make("span", { className: "hint" }, english("You can drop pictures here, too."));
+      one.pictures.replaceChildren(...(thumbnails.length ? thumbnails : [place]));
     }
     const boxes = classes().map(({ box }) => box);
-    if (
-      boxes.some((box, i) => box !== find(".classes").children[i]) ||
-      find(".classes").children.length !== boxes.length
-    ) {
-      find(".classes").replaceChildren(...boxes);
-    }
+    if (find(".classes").lastChild !== boxes.at(-1)) find(".classes").replaceChildren(...boxes);
     find(".another").hidden = boxes.length >= MOST_CLASSES;
-    find(".look-into").hidden = !last?.model;
+    find(".primary").hidden = !last?.model;
     setText(find(".sure"), news || noteOf(last));
   }
 
   function noteOf(last) {
-    if (!last) return FIRST[task()];
+    if (!last) return START;
     if (!last.model) return english("Now add a picture to another class.");
     if (last.right === null)
-      return english("Add a second picture to each class: then each can be left out once, to see how sure one may be.");
-    return translate("Left out one at a time, *{right} of {count}* are right.", last);
+      return english(
+        "The bars say what it takes your picture for. Give each class two or more: then it is tested, too.",
+      );
+    return translate(
+      "Each left out once, as if it were new: *{right} of {count}* are right. Now try another one.",
+      last,
+    );
   }
 
   function thumbnail(one, example) {
@@ -210,16 +215,8 @@ export function create(card, { change, request, upload }) {
   find(".another").addEventListener("click", () => {
     classes().push(createClass());
     draw();
-    classes().at(-1).input.select();
+    classes().at(-1).input.focus();
   });
-  find(".look-into").addEventListener("click", () => {
-    change({ section: FIRST_SECTION });
-    scrollTo({ top: 0 });
-  });
-  find(".two-ways").addEventListener(
-    "click",
-    ({ target }) => target.dataset.way && change({ section: target.dataset.way }),
-  );
   languageChange.subscribe(card, draw);
   pageState.subscribe(card, (state) => {
     if (state?.view.section !== "teach") return;
