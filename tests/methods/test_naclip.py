@@ -16,14 +16,9 @@ from vit_demo.methods import naclip
 from vit_demo.trace import OwnViT, TracedViT, adapt
 from vit_demo.words.classifier import WordClassifier
 
+from .test_legrad import SHAPES
+
 Network = Callable[..., TracedViT]
-SHAPES = [
-    {},
-    {"num_registers": 2, "layer_scale": 0.5},
-    {"class_token": False, "pool": "mean"},
-    {"pool": "cls+mean"},
-    {"projection": "per_head", "final_norm": False},
-]
 
 
 def attended(k: Tensor, v: Tensor, places: list[tuple[int, int] | None]) -> Tensor:
