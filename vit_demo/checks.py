@@ -8,8 +8,10 @@ import os
 from collections.abc import Iterable
 from importlib.util import find_spec
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vit_demo.defaults import PICTURE_SUFFIXES
 from vit_demo.errors import InputError, MissingPackageError, PresetError
 
 if TYPE_CHECKING:
@@ -74,6 +76,11 @@ def find_device(name: str | torch.device) -> torch.device:
         there = " or ".join(["cpu", *(str(one) for one in found)])
         raise InputError(f"This machine has no device {str(name)!r}: choose {there}.") from error
     return device
+
+
+def is_picture(path: Path) -> bool:
+    """Whether a file of a folder is taken for a picture."""
+    return path.suffix.lower() in PICTURE_SUFFIXES and path.is_file()
 
 
 def path_or_name(preset: Any) -> str:

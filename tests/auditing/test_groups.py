@@ -74,11 +74,31 @@ def test_a_planted_place_is_named_first(place):
     assert first.is_suspicious and sum(group.is_suspicious for group in found) == 1
     assert first.label == "cow" and sorted(first.indices) == list(range(30)) and first.accuracy == 1
     assert f"Reads the {place} in 30 of 60 pictures of cow: " in first.why
-    shares = np.maximum(maps[:30].astype(float), 0)
-    shares /= shares.sum((1, 2), keepdims=True)
-    assert np.allclose(first.mean_map, shares.mean(0), atol=1e-3)
+    values = maps.astype(float)
+    mean, others = (sum(part) / 30 for part in (values[:30], values[30:60]))
+    assert np.allclose(first.mean_map, mean, atol=1e-5) and np.allclose(first.difference, mean - others, atol=1e-5)
     again = groups_of(rows(labels), maps, none(120))
     assert [group.files for group in again] == [group.files for group in found]
+
+
+def test_a_mark_whose_absence_speaks_against_the_class_is_named():
+    maps, numbers = blobs(60), np.random.default_rng(1)
+    maps[:, 0, 0] = numbers.normal(0, 0.5, 60)
+    maps[20:, 0, 0] -= 8  # and where it is, the map says nothing of it
+    first = groups_of(rows(["cow"] * 60), maps, none(60))[0]
+    assert first.is_suspicious and sorted(first.indices) == list(range(20))
+    assert "Reads the top left corner in 20 of 60 pictures" in first.why
+    assert np.unravel_index(first.difference.argmax(), (10, 10)) == (0, 0) and first.difference[0, 0] > 7
+
+
+def test_a_corner_is_a_sixth_of_each_side():
+    for (rows, cols), size in {(12, 18): (2, 3), (4, 11): (1, 1)}.items():
+        for name, corner in ((name, corner) for name, corner in places_of((rows, cols)).items() if "corner" in name):
+            expected = np.zeros((rows, cols), bool)
+            vertical = slice(0, size[0]) if "top" in name else slice(rows - size[0], rows)
+            expected[vertical, slice(0, size[1]) if "left" in name else slice(cols - size[1], cols)] = True
+            np.testing.assert_array_equal(corner, expected)
+    assert places_of((3, 9)) == {}
 
 
 @pytest.mark.parametrize("seed", range(5))

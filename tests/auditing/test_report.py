@@ -90,8 +90,9 @@ def test_groups_and_masks_are_told_in_sentences(explainer, folder, tmp_path, mon
         explainer, folder, masks={f"{row:02}": [0, 0, 8, 16] for row in range(12)}, faithfulness=True
     )
     every = range(len(found.table))
+    eye = np.eye(4, dtype=np.float32)
     group = groups.Group(
-        label="<b>cat", files=["a"], accuracy=1.0, why="Reads <i>the corner.", mean_map=np.eye(4, dtype=np.float32),
+        label="<b>cat", files=["a"], accuracy=1.0, why="Reads <i>the corner.", mean_map=eye, difference=-eye,
         is_suspicious=True, indices=np.array(every), suspicion=11.0,
     )  # fmt: skip
     found.groups = [group]
@@ -100,7 +101,7 @@ def test_groups_and_masks_are_told_in_sentences(explainer, folder, tmp_path, mon
     assert "Suspicious: <b>cat" in index.text and "Reads <i>the corner." in index.text
     assert re.search(r"The strongest patch is on the object in \d+ of 12 pictures", index.text)
     missed = sum(not row["right"] for row in found.table)
-    assert sum(tag == "img" for tag, _ in index.tags) == 1 + report.TYPICAL + missed
+    assert sum(tag == "img" for tag, _ in index.tags) == 2 + report.TYPICAL + missed
     one = Page(tmp_path / "site" / "pictures" / "0.html")
     assert "of it lies on the object" in one.text and "Insertion minus deletion" in one.text
     wrong = next(n for n in every if not found.table[n]["right"])

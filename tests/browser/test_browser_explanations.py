@@ -136,6 +136,10 @@ def test_every_method_is_compared_in_one_table(quick: Page):
             assert shown[method.title] == pytest.approx(areas, abs=0.0051), name
     gains = [insertion - deletion for deletion, insertion in list(shown.values())[:-1]]
     assert gains == sorted(gains, reverse=True), "the most faithful first"
+    for name in ("grad_cam", "attention"):
+        quick.locator(".every").get_by_role("button", name=METHODS[name].title, exact=True).click()
+        quick.wait_for_function("name => document.querySelector('.stage').__stage.choices.method === name", arg=name)
+        assert quick.locator(".every table").is_visible(), "also a map that is about no class"
     quick.locator(".bars button").first.click()
     quick.locator(".every table").wait_for(state="hidden")
 

@@ -9,6 +9,7 @@ from PIL import Image
 
 from vit_demo.images import preprocess
 from vit_demo.images.decoder import decode
+from vit_demo.images.geometry import model_view
 
 WIDTH, HEIGHT = 160, 96  # as stored
 PATCH, SIDE = 8, 32
@@ -58,3 +59,16 @@ def test_a_click_finds_the_patch_that_the_network_saw(orientation: int, fit: str
         found += 1
         assert brightness.argmax() == int(down * rows) * cols + int(across * cols)
     assert found == (9 if fit == "crop" else 15)
+
+
+@pytest.mark.parametrize("crop_mode", ["center", "squash", "border"])
+@pytest.mark.parametrize("size", [(WIDTH, HEIGHT), (HEIGHT, WIDTH)])
+def test_a_picture_with_bars_is_shown_as_the_network_saw_it(crop_mode: str, size: tuple[int, int]) -> None:
+    picture = Image.merge("RGB", [Image.linear_gradient("L").rotate(turn).resize(size) for turn in (0, 90, 180)])
+    tensor, geometry = preprocess(
+        picture, image_size=SIDE, patch_size=PATCH, mean=(0, 0, 0), std=(1, 1, 1), crop_fraction=1.6,
+        crop_mode=crop_mode,
+    )  # fmt: skip
+    assert (geometry.mode == "border" and not tensor[..., SIDE // 2, 0].any()) or not tensor[..., 0, SIDE // 2].any()
+    view = np.asarray(model_view(picture, geometry, 8 * SIDE).resize((SIDE, SIDE), Image.Resampling.BOX))
+    np.testing.assert_allclose(view / 255, tensor[0].permute(1, 2, 0), atol=0.08)

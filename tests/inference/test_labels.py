@@ -92,7 +92,7 @@ def make(folder, names):
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_folder_is_the_class_that_it_names(name, tmp_path):
     labels, expected = FOLDERS[name]
-    found = labelled_pictures(make(tmp_path, expected), labels, lambda path: path.suffix == ".png")
+    found = labelled_pictures(make(tmp_path, expected), labels)
     assert {path.parent.name: index for path, index in found} == expected
 
 
@@ -100,4 +100,4 @@ def test_a_folder_is_the_class_that_it_names(name, tmp_path):
 def test_a_folder_that_names_no_single_class_is_refused(message, tmp_path):
     labels, names = UNCLEAR[message]
     with pytest.raises(vit_demo.LabelError, match=message):
-        labelled_pictures(make(tmp_path, names), labels, lambda path: path.suffix == ".png")
+        labelled_pictures(make(tmp_path, names), labels)

@@ -80,12 +80,35 @@ def spied(model: TracedViT, images: Tensor) -> tuple[list[Tensor], Trace]:
     return tokens, trace
 
 
-@pytest.mark.parametrize("block", [0, 2])
+@pytest.fixture(scope="module")
+def seen(model: TracedViT, images: Tensor) -> tuple[list[Tensor], Trace]:
+    return spied(model, images)
+
+
+@pytest.fixture(scope="module")
+def network(model: TracedViT, images: Tensor) -> tuple[Any, Any]:
+    return describe_network(model, images, patch_size=8)
+
+
+@pytest.fixture(scope="module")
+def patch(model: TracedViT, images: Tensor) -> Any:
+    return describe_patch(model, images, PATCH, patch_size=8)
+
+
+@pytest.fixture(params=[0, 2], scope="module")
+def block(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def found(model: TracedViT, images: Tensor, block: int) -> Any:
+    return describe_block(model, images, PATCH, block, 1, patch_size=8)
+
+
 def test_both_residuals_lead_from_the_token_before_to_the_one_after(
-    name: str, model: TracedViT, images: Tensor, block: int
+    name: str, model: TracedViT, block: int, found: Any, seen: tuple[list[Tensor], Trace]
 ) -> None:
-    found = describe_block(model, images, PATCH, block, 1, patch_size=8)
-    tokens, _ = spied(model, images)
+    tokens, _ = seen
     token = model.config.num_prefix_tokens + PATCH
     torch.testing.assert_close(found["before"], tokens[block][0, token])
     torch.testing.assert_close(found["after"], tokens[block + 1][0, token])
@@ -96,11 +119,11 @@ def test_both_residuals_lead_from_the_token_before_to_the_one_after(
     torch.testing.assert_close(found["between"] + found["mlp"], found["after"])
 
 
-@pytest.mark.parametrize("block", [0, 2])
-def test_scores_and_shares_are_those_of_whole_matrices(name: str, model: TracedViT, images: Tensor, block: int) -> None:
+def test_scores_and_shares_are_those_of_whole_matrices(
+    model: TracedViT, block: int, found: Any, seen: tuple[list[Tensor], Trace]
+) -> None:
     head, token = 1, model.config.num_prefix_tokens + PATCH
-    found = describe_block(model, images, PATCH, block, head, patch_size=8)
-    _, trace = spied(model, images)
+    _, trace = seen
     q, k, v = (x[block][0].double() for x in (trace.q, trace.k, trace.v))
     scores = q @ k.mT * q.shape[-1] ** -0.5  # [H, N, N]
     weights = scores.softmax(-1)
@@ -119,22 +142,21 @@ def test_scores_and_shares_are_those_of_whole_matrices(name: str, model: TracedV
         torch.testing.assert_close(products, found["scores"][found["keyed"]], atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["ours", "timm vit", "timm deit3", "timm eva02", "timm beit", "timm dinov3"])
-def test_the_mlp_is_that_of_the_modules(name: str, images: Tensor) -> None:
-    model = adapt(SHOWN[name](), 32)
-    facts, _ = describe_network(model, images, patch_size=8)
-    found = describe_block(model, images, PATCH, 0, 1, patch_size=8)
-    block: Any = model.blocks[0]
-    scale = block.ls2.gamma if name in ("ours", "timm deit3") else getattr(block, "gamma_2", None)
+@pytest.mark.parametrize(
+    "name", ["ours", "timm vit", "timm deit3", "timm eva02", "timm beit", "timm dinov3"], indirect=True, scope="module"
+)
+def test_the_mlp_is_that_of_the_modules(name: str, model: TracedViT, block: int, found: Any, network: Any) -> None:
+    facts, part = network[0], model.blocks[block]
+    scale = part.ls2.gamma if name in ("ours", "timm deit3") else getattr(part, "gamma_2", None)
     scale = 1 if scale is None else scale
     with torch.inference_mode():
-        normed = block.norm2(found["between"])
-        added = block.mlp(normed[None, None])[0, 0]
+        normed = part.norm2(found["between"])
+        added = part.mlp(normed[None, None])[0, 0]
         if not facts["gated"]:
-            torch.testing.assert_close(found["hidden"], F.gelu(block.mlp.fc1(normed)))
-        torch.testing.assert_close(block.mlp.fc2(found["hidden"]), added)
+            torch.testing.assert_close(found["hidden"], F.gelu(part.mlp.fc1(normed)))
+        torch.testing.assert_close(part.mlp.fc2(found["hidden"]), added)
         torch.testing.assert_close(found["mlp"], scale * added)
-    assert facts["hidden"] == len(found["hidden"]) == block.mlp.fc2.in_features
+    assert facts["hidden"] == len(found["hidden"]) == part.mlp.fc2.in_features
     assert facts["gated"] == (name == "timm eva02")
 
 
@@ -153,12 +175,10 @@ POSITIONS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(SHOWN.keys() - {UNSEEN}))
-def test_positions_are_the_networks_own_or_none(name: str, images: Tensor) -> None:
-    model = adapt(SHOWN[name](), 32)
-    facts, shared = describe_network(model, images, patch_size=8)
-    found = describe_patch(model, images, PATCH, patch_size=8)
-    tokens, _ = spied(model, images)
+def test_positions_are_the_networks_own_or_none(
+    name: str, model: TracedViT, network: Any, patch: Any, seen: tuple[list[Tensor], Trace]
+) -> None:
+    (facts, shared), found, (tokens, _) = network, patch, seen
     prefix = model.config.num_prefix_tokens
     torch.testing.assert_close(found["token"], tokens[0][0, prefix + PATCH])
     assert ("class_token" in found) == model.config.class_token
@@ -193,19 +213,20 @@ def test_positions_behind_a_norm_of_the_patches_are_unseen(images: Tensor) -> No
     assert facts["positions"] == "unseen" and "positions" not in found
 
 
-def test_filters_give_the_patch_embedding_by_a_plain_sum(model: TracedViT, images: Tensor) -> None:
-    _, shared = describe_network(model, images, patch_size=8)
-    found = describe_patch(model, images, PATCH, patch_size=8)
+def test_filters_give_the_patch_embedding_by_a_plain_sum(images: Tensor, network: Any, patch: Any) -> None:
+    (_, shared), found = network, patch
     assert torch.equal(found["pixels"], images[0, :, 8:16, 16:24])
     sums = (shared["kernel"] * found["pixels"]).sum((1, 2, 3)) + shared["bias"]
     torch.testing.assert_close(found["embedded"][shared["filters"]], sums, atol=1e-5, rtol=1e-4)
 
 
-def test_the_last_depth_is_the_networks_own_output(name: str, model: TracedViT, images: Tensor) -> None:
-    _, found = describe_network(model, images, patch_size=8)
+def test_the_last_depth_is_the_networks_own_output(
+    name: str, model: TracedViT, images: Tensor, network: Any, seen: tuple[list[Tensor], Trace]
+) -> None:
+    _, found = network
     with torch.inference_mode():
         output = model(images, patch_size=8)[0]
-        tokens = model.final_norm(spied(model, images)[0][-1])[0]
+        tokens = model.final_norm(seen[0][-1])[0]
         if isinstance(vit := model.module, ViT):
             pooled = vit.forward_head(vit.forward_features(images, patch_size=8), pre_logits=True)[0]
             torch.testing.assert_close(found["pooled"], pooled)
@@ -231,14 +252,13 @@ def test_the_last_depth_is_the_networks_own_output(name: str, model: TracedViT, 
             torch.testing.assert_close(model.head(found["pooled"]), output)
 
 
-def test_dropped_patches_have_no_token(name: str, model: TracedViT, images: Tensor) -> None:
+def test_dropped_patches_have_no_token(name: str, model: TracedViT, images: Tensor, patch: Any) -> None:
     _, shared = describe_network(model, images, patch_size=8, kept_patches=KEPT)
     assert (shared["contrast"] == 0).nonzero().flatten().tolist() == [0, 5]
-    patch = describe_patch(model, images, PATCH, patch_size=8, kept_patches=KEPT)
-    whole = describe_patch(model, images, PATCH, patch_size=8)
-    torch.testing.assert_close(patch["token"], whole["token"])
+    kept = describe_patch(model, images, PATCH, patch_size=8, kept_patches=KEPT)
+    torch.testing.assert_close(kept["token"], patch["token"])
     block = describe_block(model, images, PATCH, 0, 0, patch_size=8, kept_patches=KEPT)
-    torch.testing.assert_close(block["before"], patch["token"])
+    torch.testing.assert_close(block["before"], kept["token"])
     assert block["weights"].shape == (14 + model.config.num_prefix_tokens,)
     with torch.inference_mode():
         output = model(images, patch_size=8, kept_patches=KEPT)[0]

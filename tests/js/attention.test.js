@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  attentionColumn,
   attentionMap,
-  attentionRow,
+  attentionOf,
   classTokenMap,
   decodeResult,
   hasMap,
@@ -56,7 +55,7 @@ test("rows and columns of every head and token are the softmax", () => {
   const trace = traceOf();
   for (let h = 0; h < HEADS; h++) {
     for (let token = 0; token < TOKENS; token++) {
-      const row = attentionRow(trace, TOKENS, h, token);
+      const row = attentionOf(trace, TOKENS, h, token, "from");
       assertClose(row, expected[h][token], 1e-6);
       assertClose(
         row.reduce((sum, value) => sum + value, 0),
@@ -64,7 +63,7 @@ test("rows and columns of every head and token are the softmax", () => {
         1e-6,
       );
       const column = expected[h].map((values) => values[token]);
-      assertClose(attentionColumn(trace, TOKENS, h, token), column, 1e-6);
+      assertClose(attentionOf(trace, TOKENS, h, token, "to"), column, 1e-6);
     }
   }
 });

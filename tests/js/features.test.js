@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bordersOf, patchPixels } from "../../vit_demo/web/frontend/stage/layers.js";
 import {
   componentColours,
   formatCosine,
@@ -10,6 +9,7 @@ import {
   PALETTE,
   readingOf,
 } from "../../vit_demo/web/frontend/stage/views/features/modes.js";
+import { bordersOf, patchPixels } from "../../vit_demo/web/frontend/stage/views/features/tokens.js";
 import "./helpers.js";
 
 test("a dropped patch stays clear, the others get their token's colour", () => {

@@ -21,7 +21,12 @@ function heldResults(open = (onShown) => onShown?.()) {
     request: ({ source }) => new Promise((resolve) => held.push({ source, reply: (value) => resolve(value) })),
   };
   const drawingOf = (strokes) => `drawing of ${strokes.length}`;
-  const results = createResults(server, { drawingOf, opening: page.first, firstPause: 1 });
+  const results = createResults(server, {
+    drawingOf,
+    previewOf: ({ example }) => `preview of ${example}`,
+    opening: page.first,
+    firstPause: 1,
+  });
   pageState.subscribe(element, results.update);
   newResult.subscribe(element, ({ payload, restored, isNewest, onShown }) => {
     assert.ok(isNewest());
@@ -55,6 +60,17 @@ test("a reply that is not for the newest state is dropped, in whatever order the
     dropped: [],
   });
   assert.equal(resultStatus.latest().state, "done");
+});
+
+test("a page that a link opens shows a copy of its picture, or none, until the result is there", async () => {
+  const { pageState, held, shown } = heldResults();
+  pageState.restore({ ...page.first, task: "photos" });
+  assert.deepEqual(shown[0].payload, { empty: true, message: "", picture: "preview of lion" });
+  held[0].reply({ result: "the lion" });
+  await settle();
+  pageState.restore(page.first);
+  const payloads = shown.slice(1).map(({ payload }) => payload);
+  assert.deepEqual(payloads, ["the lion"], "later the result of before stays until then");
 });
 
 test("back at what is shown nothing is requested, and what was shown before comes from memory", async () => {
@@ -155,8 +171,8 @@ test("what a link restores is said to be restored, even if it is still being com
   pageState.changeView({ method: "rollout" });
   held[0].reply({ result: "lion" });
   await settle();
-  assert.deepEqual(shown, [{ payload: "lion", restored: true }]);
+  assert.deepEqual(shown.slice(1), [{ payload: "lion", restored: true }]); // after the copy of it
   pageState.restore({ ...page.first, task: "photos" });
-  assert.equal(shown.length, 1, "another view of what is shown is no other result");
+  assert.equal(shown.length, 2, "another view of what is shown is no other result");
   pageState.subscribe(element, (_, how) => assert.notEqual(how, RESTORE));
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FEATURE_MODES } from "../../vit_demo/web/frontend/shared/link.js";
 import { MODES } from "../../vit_demo/web/frontend/stage/views/features/modes.js";
-import { createSecondPicture, examplesOf } from "../../vit_demo/web/frontend/stage/views/features/secondPicture.js";
+import { createSecondPicture, examplesOf } from "../../vit_demo/web/frontend/stage/views/features/view.js";
 
 const control = () => ({ addEventListener() {}, dataset: {} });
 const second = createSecondPicture(control(), control(), { photos: [{ name: "lion", title: "Lion" }] });

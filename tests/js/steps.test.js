@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { decodeResult } from "../../vit_demo/web/frontend/stage/result.js";
+import { decodeResult, similarities } from "../../vit_demo/web/frontend/stage/result.js";
 import {
   filterPixels,
   inputPixels,
@@ -11,14 +11,13 @@ import {
   short,
   signedPixels,
 } from "../../vit_demo/web/frontend/stage/views/steps/painting.js";
-import { tileLines } from "../../vit_demo/web/frontend/stage/views/steps/patchFigures.js";
+import { shownRows } from "../../vit_demo/web/frontend/stage/views/steps/patchFigures.js";
 import { questionOf } from "../../vit_demo/web/frontend/stage/views/steps/quiz.js";
 import { NUM_STEPS, titleOf, wordsOf } from "../../vit_demo/web/frontend/stage/views/steps/texts.js";
 import {
   decodeNumbers,
   factsOf,
   patchOfToken,
-  positionSimilarity,
   settledAfter,
   settleTour,
 } from "../../vit_demo/web/frontend/stage/views/steps/tour.js";
@@ -61,7 +60,7 @@ test("products are summed over the channels", () => {
 });
 
 test("similarities of positions are those of the embeddings", () => {
-  const found = positionSimilarity(shared.positions, facts.patches, fixture.steps.query);
+  const found = similarities(shared.positions, facts.patches, fixture.steps.query);
   assertClose(found, fixture.steps.similarity, 0.01);
 });
 
@@ -197,22 +196,10 @@ test("a digit is ink on paper in every figure", () => {
   assert.doesNotMatch(wordsOf(0, { ...facts, channels: 3 }).sentences.join(" "), /paper/);
 });
 
-test("the sequence is one row, broken where a row of the picture ends, and its tiles have numbers", () => {
-  const small = tileLines({ rows: 7, columns: 7 }, 3);
-  assert.deepEqual([small.lines.map(({ row }) => row), small.every], [[0, 1, 2, 3, 4, 5, 6], 1]);
-  assert.ok(
-    small.lines.every(({ top, skips }, i) => !skips && (!i || top >= small.lines[i - 1].top + small.tile + 12)),
-  );
-  for (const [columns, row, width] of [
-    [14, 7, 680],
-    [14, 0, 318],
-    [40, 39, 680],
-  ]) {
-    const { lines, step, every, height } = tileLines({ rows: columns, columns }, row, width);
-    assert.ok(lines.some((line) => line.row === row) && lines.length <= 7 && height < 500);
-    assert.ok(columns * step <= width && every * step >= 26, "numbers of three digits do not touch");
-    assert.ok(lines.some(({ skips }) => skips));
-  }
+test("of a picture in many rows, the sequence shows the first, the last and those around the chosen patch", () => {
+  assert.deepEqual(shownRows({ rows: 7 }, 3), [0, 1, 2, 3, 4, 5, 6]);
+  assert.deepEqual(shownRows({ rows: 14 }, 7), [0, 1, 6, 7, 8, 13]);
+  assert.deepEqual(shownRows({ rows: 40 }, 39), [0, 1, 38, 39]);
 });
 
 test("only attention is said to grow sixteenfold", () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import "./helpers.js";
-import { describeFit } from "../../vit_demo/web/frontend/inputs/crop.js";
+import { describeFit } from "../../vit_demo/web/frontend/inputs/photoInput.js";
 import {
   formatArea,
   formatNumber,

@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { similarities } from "../../vit_demo/web/frontend/stage/result.js";
 import { MODES } from "../../vit_demo/web/frontend/stage/views/features/modes.js";
-import { decodeTokens, similarities } from "../../vit_demo/web/frontend/stage/views/features/tokens.js";
+import { decodeTokens } from "../../vit_demo/web/frontend/stage/views/features/tokens.js";
 import { assertClose, fixture } from "./helpers.js";
 
 const { tokens: expected } = fixture;
@@ -23,8 +24,9 @@ test("tokens are counted through both pictures, without the dropped patches", ()
 
 test("cosine similarities are Python's within a thousandth, in both pictures", () => {
   const token = two.pictures[0].tokenOf[expected.query];
-  assertClose(similarities(two, token), expected.similarity, 1e-3);
-  assertClose(similarities(decodeTokens(expected.few), 6), expected.fewSimilarity, 1e-3);
+  assertClose(similarities(two.unit, two.count, token), expected.similarity, 1e-3);
+  const few = decodeTokens(expected.few);
+  assertClose(similarities(few.unit, few.count, 6), expected.fewSimilarity, 1e-3);
 });
 
 test("components of two pictures are fitted together, with the signs of Python", () => {

@@ -1,13 +1,15 @@
 """Groups of pictures whose evidence is alike, and which of them rest on something beside the object.
 
 Clusters of maps are proposals. One is suspicious only if its evidence lies where objects rarely do, at a corner, an
-edge, the border, or beside the object if that is known; far more than chance would put there, and far more than in the
-pictures that it is compared with.
+edge, the border, or beside the object if that is known, far more than that of the pictures it is compared with.
+
+What a map says of one place has no zero of its own: a network that wants a mark may give its absence much evidence
+against the class, and the mark none. So places are compared by what a map has beyond the mean of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,17 +21,20 @@ from scipy.spatial import cKDTree
 from vit_demo.auditing.clusters import evenly, spectral_clusters
 from vit_demo.auditing.measures import border_of, shares_of
 
+Floats = NDArray[np.floating]
+Indices = NDArray[np.int64]
+
 LEAST_PICTURES = 12
 """Of a class, for groups to be looked for."""
 LEAST_GROUP = 8
 """Pictures of a suspicious group; also at least a tenth of its class's."""
 LEAST_GAP = 3.0
-"""Standard deviations, the group's and the others' together, between the means of their shares at a place."""
+"""Standard deviations, the group's and the others' together, between their means at a place."""
 LEAST_RATIO = 2.0
 """How many times the share of the evidence at a place must be that of the other pictures."""
-LEAST_OF_CHANCE = 0.5
-"""And how many times the share of its area."""
-BORDER, BESIDE = "border", "surroundings of the object"
+LEAST_EXCESS = 0.1
+"""And by how much it must exceed the place's share of the picture."""
+BESIDE = "surroundings of the object"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,7 +45,8 @@ class Group:
         label: The class.
         files: Names of the pictures, the most typical first.
         accuracy: The share that is right, of those whose truth is known; None if none is.
-        mean_map: Mean share of the evidence in each patch, float32 ``[rows, cols]``.
+        mean_map: Mean of the maps, float32 ``[rows, cols]``, in the method's unit.
+        difference: That less the mean of the maps that they are compared with.
         why: One sentence: what sets it apart.
         is_suspicious: Whether its evidence lies where objects rarely are, far more than in other pictures.
         indices: Positions of ``files`` in the table.
@@ -51,111 +57,114 @@ class Group:
     files: list[str]
     accuracy: float | None
     mean_map: NDArray[np.float32]
+    difference: NDArray[np.float32]
     why: str
     is_suspicious: bool
-    indices: NDArray[np.int64]
+    indices: Indices
     suspicion: float
 
 
 @dataclass(frozen=True, eq=False)
 class _Finding:
-    """At a place is far more evidence of some pictures, ``inside``, than of others."""
+    """At a place is far more evidence of some pictures, ``inside``, than of others, and more than by chance."""
 
     place: str
     gap: float
-    lift: float
-    inside: NDArray[np.int64]
-    outside: NDArray[np.int64]
-    means: tuple[float, float]
+    excess: float
+    inside: Indices
+    outside: Indices
+    shares: tuple[float, float]
 
 
 def groups_of(
-    table: Sequence[dict[str, Any]],
-    maps: Sequence[NDArray[np.floating]],
-    tokens: Sequence[NDArray[np.floating]],
-    seed: int = 0,
+    table: Sequence[dict[str, Any]], maps: Sequence[Floats], tokens: Sequence[Floats], seed: int = 0
 ) -> list[Group]:
     """The groups of every class with enough pictures, the most suspicious first; see ``Audit``."""
-    shares = same_grid(maps)
+    values = same_grid(maps)
+    shares = shares_of(values)
     classes = np.array([class_of(row) if one.any() else "" for row, one in zip(table, shares, strict=True)])
-    places = {name: (shares[:, place].sum(1), place.mean()) for name, place in places_of(shares.shape[1:]).items()}
-    if any(row["on_object"] is not None for row in table):
-        on, area = (np.array([row[name] for row in table], float) for name in ("on_object", "object_area"))
-        places[BESIDE] = (1 - on, 1 - float(np.nanmean(area)))
     found, has_tokens = list[Group](), bool(len(tokens) and tokens[0].size)
     for label in sorted(set(classes.tolist()) - {""}):
         own, others = np.flatnonzero(classes == label), np.flatnonzero((classes != label) & (classes != ""))
         if len(own) < LEAST_PICTURES:
             continue
-        if (finding := _most_suspicious(places, own, others)) is not None:
-            found.append(_group(table, shares, label, finding.inside, finding.outside, finding))
-        views = {"lies": np.sqrt(shares[own].reshape(len(own), -1))}
+        findings = _findings(table, values, own, others)
+        if first := max(findings, key=lambda finding: finding.excess, default=None):
+            found.append(_group(table, values, label, first.inside, first.outside, first))
+        views = {"lies in other places": np.sqrt(shares[own].reshape(len(own), -1))}
         if has_tokens:
-            views["shows"] = np.stack([tokens[int(index)] for index in own]).astype(np.float64)
-        for verb, points in views.items():
+            views["shows something else"] = np.stack([tokens[int(index)] for index in own]).astype(np.float64)
+        for about, points in views.items():
             clusters = spectral_clusters(points, seed)
             for number in np.unique(clusters) if clusters.any() else ():
-                found.append(_group(table, shares, label, own[clusters == number], own[clusters != number], verb))
+                found.append(_group(table, values, label, own[clusters == number], own[clusters != number], about))
     return sorted(found, key=lambda group: -group.suspicion)
 
 
-def _most_suspicious(
-    places: dict[str, tuple[NDArray[np.floating], float]], own: NDArray[np.int64], others: NDArray[np.int64]
-) -> _Finding | None:
-    """Where some of a class's pictures, or all, have far more evidence than others; None if nowhere."""
-    found = dict[str, _Finding]()
-    for place, (values, area) in places.items():
-        of, rest = (part[np.isfinite(values[part])] for part in (own, others))
-        if not len(of):
-            continue
-        high = split(values[of])
-        for inside, outside in ((of[high], of[~high]), (of, rest)):
-            few = len(outside) < 3 or len(inside) < max(LEAST_GROUP, len(of) / 10)
-            if few or (outside is rest and place != BESIDE):  # a class may always be written at an edge
-                continue
-            mean, other = float(values[inside].mean()), float(values[outside].mean())
-            gap = (mean - other) / max(float(values[inside].std() + values[outside].std()), 1e-2)
-            if gap >= LEAST_GAP and mean >= max(LEAST_RATIO * other, LEAST_OF_CHANCE * area):
-                found.setdefault(place, _Finding(place, gap, mean / area, inside, outside, (mean, other)))
-    if BORDER in found and sum(place.endswith("edge") for place in found) > 2:
-        return found[BORDER]
-    return max(found.values(), key=lambda one: one.lift, default=None)
+def _findings(table: Sequence[dict[str, Any]], values: Floats, own: Indices, others: Indices) -> Iterator[_Finding]:
+    """Where some of a class's pictures have far more evidence than the others; beside the object, all may."""
+    maps = values[own]
+    for place, mask in places_of(maps.shape[1:]).items():
+        evidence, area = maps[:, mask].sum(1), float(mask.mean())
+        if (high := split(evidence)).any():
+            apart = shares_of(maps - maps[~high].mean(0))[:, mask].sum(1)
+            yield from _compared(place, area, area + LEAST_EXCESS, own, high, evidence, apart)
+    on, areas = (np.array([row[name] for row in table], float) for name in ("on_object", "object_area"))
+    own, others = (part[np.isfinite(on[part])] for part in (own, others))
+    if len(own):
+        area, every = 1 - float(np.nanmean(areas)), np.concatenate([own, others])
+        for pictures, high in ((every, np.arange(len(every)) < len(own)), (own, split(1 - on[own]))):
+            beside = 1 - on[pictures]
+            yield from _compared(BESIDE, area, area / 2, pictures, high, beside, beside)
+
+
+def _compared(
+    place: str, area: float, least: float, pictures: Indices, high: NDArray[np.bool_], evidence: Floats, shares: Floats
+) -> Iterator[_Finding]:
+    """What was found at a place, if the evidence there and its shares differ enough."""
+    if high.sum() < LEAST_GROUP or (~high).sum() < 3:
+        return
+    more, less = evidence[high], evidence[~high]
+    gap = (more.mean() - less.mean()) / max(more.std() + less.std(), 1e-2 * np.abs(evidence).max())
+    share, other = float(shares[high].mean()), float(shares[~high].mean())
+    if gap >= LEAST_GAP and share >= max(LEAST_RATIO * other, least):
+        yield _Finding(place, float(gap), share - area, pictures[high], pictures[~high], (share, other))
 
 
 def _group(
     table: Sequence[dict[str, Any]],
-    shares: NDArray[np.floating],
+    values: Floats,
     label: str,
-    inside: NDArray[np.int64],
-    outside: NDArray[np.int64],
+    inside: Indices,
+    outside: Indices,
     found: _Finding | str,
 ) -> Group:
-    mean, other = shares[inside].mean(0), shares[outside].mean(0)
-    far = float(np.abs(mean - other).sum() / 2)
+    mean, other = values[inside].mean(0), values[outside].mean(0)
     accuracy, others = _accuracy(table, inside), _accuracy(table, outside)
-    total, is_all = len(inside) + len(outside), class_of(table[outside[0]]) != label
+    total = len(inside) + len(outside)
     if isinstance(found, _Finding):
+        is_all = class_of(table[outside[0]]) != label
         count = f"all {len(inside)}" if is_all else f"{len(inside)} of {total}"
-        there = "in other classes" if is_all else "in the others"
+        of = "the evidence" if found.place == BESIDE else "what sets their evidence apart"
         why = (
-            f"Reads the {found.place} in {count} pictures of {label}: "
-            f"{percent(found.means[0])} of the evidence is there, {percent(found.means[1])} {there}"
+            f"Reads the {found.place} in {count} pictures of {label}: {percent(found.shares[0])} of {of} is there, "
+            f"{percent(found.shares[1])} in {'other classes' if is_all else 'the others'}"
         )
         suspicion = 10 + found.gap
     else:
-        about = "lies in other places" if found == "lies" else "shows something else"
-        why = f"In {len(inside)} of {total} pictures of {label} the evidence {about} than in the others"
+        why = f"In {len(inside)} of {total} pictures of {label} the evidence {found} than in the others"
+        far = float(np.abs(shares_of(mean) - shares_of(other)).sum() / 2)
         differs = 0.0 if accuracy is None or others is None else abs(accuracy - others)
         suspicion = (far + differs) * (1 - len(inside) / total)
     if accuracy is not None and others is not None:
         why += f"; {percent(accuracy)} of them are right, and {percent(others)} of the others"
-    order = inside[np.argsort(np.abs(shares[inside] - mean).sum((1, 2)), kind="stable")]
-    files = [table[index]["file"] for index in order]
+    order = inside[np.argsort(np.abs(values[inside] - mean).sum((1, 2)), kind="stable")]
     return Group(
         label=label,
-        files=files,
+        files=[table[index]["file"] for index in order],
         accuracy=accuracy,
         mean_map=mean.astype(np.float32),
+        difference=(mean - other).astype(np.float32),
         why=f"{why}.",
         is_suspicious=isinstance(found, _Finding),
         indices=order,
@@ -191,7 +200,7 @@ def places_of(grid: tuple[int, ...]) -> dict[str, NDArray[np.bool_]]:
         for horizontal, col in (("left", 0), ("right", cols - wide)):
             corner = places[f"{vertical} {horizontal} corner"] = np.zeros((rows, cols), bool)
             corner[row : row + tall, col : col + wide] = True
-    return places | {BORDER: border_of((rows, cols))}
+    return places | {"border": border_of((rows, cols))}
 
 
 def split(values: NDArray[np.floating]) -> NDArray[np.bool_]:
@@ -206,19 +215,19 @@ def split(values: NDArray[np.floating]) -> NDArray[np.bool_]:
     return high
 
 
-def same_grid(maps: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
-    """The shares of the evidence in each patch, ``[N, rows, cols]``; maps are resampled to the grid of the first."""
+def same_grid(maps: Sequence[Floats]) -> NDArray[np.float32]:
+    """Maps as one array ``[N, rows, cols]``, without what is no number; resampled to the grid of the first."""
     grid = maps[0].shape
     found = [
         one if one.shape == grid else Image.fromarray(one.astype(np.float32)).resize(grid[::-1], Image.Resampling.BOX)
         for one in maps
     ]
-    return shares_of(np.stack([np.asarray(one, np.float32) for one in found])).astype(np.float32)
+    return np.nan_to_num(np.stack([np.asarray(one, np.float32) for one in found]))
 
 
 def unusual(table: Sequence[dict[str, Any]], maps: Sequence[NDArray[np.floating]]) -> list[int]:
     """The rank of each picture among those of its class, 1 for the map that is least like the others."""
-    shares, classes = same_grid(maps), np.array([class_of(row) for row in table])
+    shares, classes = shares_of(same_grid(maps)), np.array([class_of(row) for row in table])
     ranks = np.ones(len(table), np.int64)
     for label in set(classes.tolist()):
         own = np.flatnonzero(classes == label)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from vit_demo.auditing.record import stamp_of
-from vit_demo.defaults import PICTURE_SUFFIXES
+from vit_demo.checks import is_picture
 from vit_demo.errors import InputError
 from vit_demo.images import Geometry, read_image
 
@@ -64,8 +64,7 @@ def _of_folder(folder: Path) -> list[Item]:
     """The pictures of a folder; those of a subfolder have its name as their truth."""
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder that can be read: give one of pictures.")
-    paths = [path for path in folder.rglob("*") if path.suffix.lower() in PICTURE_SUFFIXES and path.is_file()]
-    inside = [(path, path.relative_to(folder)) for path in sorted(paths)]
+    inside = [(path, path.relative_to(folder)) for path in sorted(filter(is_picture, folder.rglob("*")))]
     return [
         Item(name.as_posix(), path, name.parts[0] if len(name.parts) > 1 else None)
         for path, name in inside

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 from vit_demo import render
-from vit_demo.auditing.groups import LEAST_PICTURES, class_of, percent
+from vit_demo.auditing.groups import LEAST_PICTURES, Group, class_of, percent
 from vit_demo.images import read_image
 from vit_demo.methods import find_method
 from vit_demo.scores import as_text
@@ -27,7 +29,9 @@ MOST_GROUPS, TYPICAL = 12, 8
 """Groups that are not suspicious, and pictures of a group, on the first page."""
 SIDE = 136
 """Of the pictures in rows, in CSS pixels."""
+BLANK = Image.new("L", (SIDE, SIDE))
 FOOTER = "Over each picture: {} for its class. Its colours end at its largest value."
+BACK = ("All classes", "../index.html")
 PAGE = "http://127.0.0.1:7860/#tab={}&model={}&patch_size={}"
 ORDERS: dict[str, Any] = {
     "wrong first": lambda row: (row["right"] is not False, row["unusual"]),
@@ -39,58 +43,134 @@ ORDERS: dict[str, Any] = {
 
 def write_report(audit: Audit, folder: Path) -> Path:
     """Writes the pages; returns the path of the first."""
-    table, method = audit.table, find_method(audit.method)
-    footer, shown = FOOTER.format(method.title), lru_cache(4096)(partial(_small, audit))
-    classes: dict[str, list[int]] = {}
-    for index, row in enumerate(table):
-        classes.setdefault(class_of(row), []).append(index)
-    names = {label: f"classes/{number}" for number, label in enumerate(sorted(classes))}
-    orders = [name for name in ORDERS if "object" not in name or any(row["on_object"] is not None for row in table)]
-    written = set[int]()
-    for label, own in classes.items():
-        own = sorted(own, key=lambda index: ORDERS["wrong first"](table[index]))[:MOST_OF_CLASS]
-        for number, name in enumerate(orders):
-            links = [("All classes", "../index.html")]
-            links += [(order, f"../{names[label]}-{at}.html") for at, order in enumerate(orders) if order != name]
-            ordered = sorted(own, key=lambda index: ORDERS[name](table[index]))
-            figures = [shown(index, "../") for index in ordered]
-            section = Section(name[0].upper() + name[1:], links=links, groups=[("", figures)])
-            write_page(folder / f"{names[label]}-{number}.html", static_page(label, [section], footer=footer))
-        written.update(own)
-    wrong = [index for index, row in enumerate(table) if row["right"] is False]
-    links = []
-    for label in sorted(classes, key=lambda label: -sum(table[index]["right"] is False for index in classes[label])):
-        missed = sum(table[index]["right"] is False for index in classes[label])
-        links.append(
-            (f"{label}: {missed} of {len(classes[label])} wrong" if missed else label, f"{names[label]}-0.html")
-        )
-    sections = [_summary(audit, links)]
-    few = [group for group in audit.groups if not group.is_suspicious][:MOST_GROUPS]
-    for group in [group for group in audit.groups if group.is_suspicious] + few:
-        blank = Image.new("RGB", (SIDE, SIDE), "white")
-        mean = figure(render.overlay(blank, group.mean_map, alpha=1), "Mean of the maps", side=SIDE)
-        typical = group.indices[:TYPICAL].tolist()
-        written.update(typical)
-        kind = "Suspicious" if group.is_suspicious else "A group"
-        sections.append(
-            Section(
-                f"{kind}: {group.label}", [group.why], groups=[("", [mean, *(shown(index, "") for index in typical)])]
-            )
-        )
-    if wrong:
-        sure = sorted(wrong, key=lambda index: -table[index]["probability"])[: 2 * TYPICAL]
-        written.update(sure)
-        sections.insert(
-            1 + sum(group.is_suspicious for group in audit.groups),
-            Section("Wrong, the surest first", groups=[("", [shown(index, "") for index in sure])]),
-        )
+    pages, table = _Pages(audit, folder), audit.table
+    sections = [_summary(audit, _write_classes(pages, table))]
+    sections += [pages.of_group(group) for group in audit.groups if group.is_suspicious]
+    if wrong := [index for index, row in enumerate(table) if row["right"] is False]:
+        surest = sorted(wrong, key=lambda index: -table[index]["probability"])[: 2 * TYPICAL]
+        sections.append(Section("Wrong, the surest first", groups=[("", pages.row(surest))]))
+    sections += [pages.of_group(group) for group in audit.groups if not group.is_suspicious][:MOST_GROUPS]
     if audit.problems:
         lines = [f"{name}: {problem}" for name, problem in audit.problems[:MOST_OF_CLASS]]
         sections.append(Section(f"Could not be used: {len(audit.problems)}", lines, failed=True))
-    for index in written:
-        write_page(folder / _page(index), _of_picture(audit, index, footer))
-    title = f"{audit.preset.title}: {len(table)} pictures audited"
-    return write_page(folder / "index.html", static_page(title, sections, footer=footer, contents=True))
+    pages.write_pictures()
+    return pages.write("index.html", f"{audit.preset.title}: {len(table)} pictures audited", sections, contents=True)
+
+
+def _write_classes(pages: _Pages, table: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Writes the pages of the classes, one for each order; returns links to the first of each, most mistakes first."""
+    classes: dict[str, list[int]] = {}
+    for index, row in enumerate(table):
+        classes.setdefault(class_of(row), []).append(index)
+    has_masks = any(row["on_object"] is not None for row in table)
+    orders = [name for name in ORDERS if has_masks or "object" not in name]
+    links = list[tuple[int, str, str]]()
+    for number, (label, own) in enumerate(sorted(classes.items())):
+        few = sorted(own, key=lambda index: ORDERS["wrong first"](table[index]))[:MOST_OF_CLASS]
+        names = {name: f"classes/{number}-{at}.html" for at, name in enumerate(orders)}
+        for name, page in names.items():
+            others = [(other, f"../{names[other]}") for other in orders if other != name]
+            ordered = sorted(few, key=lambda index: ORDERS[name](table[index]))
+            shown = [("", pages.row(ordered, up="../"))]
+            section = Section(
+                name[0].upper() + name[1:], links=[("All classes", "../index.html"), *others], groups=shown
+            )
+            pages.write(page, label, [section])
+        missed = sum(table[index]["right"] is False for index in own)
+        links.append((-missed, f"{label}: {missed} of {len(own)} wrong" if missed else label, names[orders[0]]))
+    return [(text, page) for _, text, page in sorted(links, key=lambda link: link[0])]
+
+
+class _Pages:
+    """Writes pages of an audit; each picture that they show has a page of its own."""
+
+    def __init__(self, audit: Audit, folder: Path) -> None:
+        self._audit, self._folder, self._method = audit, folder, find_method(audit.method)
+        self._small = lru_cache(4096)(self._figure)
+        self._shown = set[int]()
+
+    def write(self, name: str, title: str, sections: Sequence[Section], *, contents: bool = False) -> Path:
+        """Writes a page, and returns its path."""
+        footer = FOOTER.format(self._method.title)
+        return write_page(self._folder / name, static_page(title, sections, footer=footer, contents=contents))
+
+    def row(self, indices: Sequence[int], up: str = "") -> list[Figure]:
+        """Pictures under their maps, with links to their pages, ``up`` from the page that shows them."""
+        self._shown.update(indices)
+        return [replace(self._small(index), href=f"{up}pictures/{index}.html") for index in indices]
+
+    def of_group(self, group: Group) -> Section:
+        """What sets a group apart, and its typical pictures."""
+        means = {"Mean of the maps": group.mean_map, "Less that of the others": group.difference}
+        figures = [figure(self._overlay(BLANK, mean), title, side=SIDE) for title, mean in means.items()]
+        figures += self.row(group.indices[:TYPICAL].tolist())
+        kind = "Suspicious" if group.is_suspicious else "A group"
+        return Section(f"{kind}: {group.label}", [group.why], groups=[("", figures)])
+
+    def _overlay(self, picture: Image.Image, values: Any) -> Image.Image:
+        return render.overlay(picture, values.astype(np.float32), **self._method.style(values.size))
+
+    def _seen(self, index: int) -> Image.Image:
+        """What the network saw of a picture."""
+        image = self._audit.images[index]
+        if isinstance(image, bytes):
+            return read_image(image, trusted=True)
+        return self._audit.explainer.prepare(image, None).given.image
+
+    def _figure(self, index: int) -> Figure:
+        row, scores = self._audit.table[index], self._audit.preset.scores
+        lines = [f"{row['prediction']} {as_text(row['probability'], scores)}"]
+        if row["right"] is False:
+            lines.append(f"is {row['truth']}")
+        picture = self._overlay(self._seen(index), self._audit.maps[index])
+        return figure(picture, Path(row["file"]).name, lines, side=SIDE)
+
+    def write_pictures(self) -> None:
+        """Writes the page of each picture that was shown."""
+        for index in self._shown:
+            self.write(f"pictures/{index}.html", self._audit.table[index]["file"], [self._of_picture(index)])
+
+    def _of_picture(self, index: int) -> Section:
+        """The answer, the figures and the maps of a picture."""
+        audit, method = self._audit, self._method
+        row, image, preset, picture = audit.table[index], audit.images[index], audit.preset, self._seen(index)
+        about = f"for {class_of(row)}" if method.class_specific else "does not depend on the class"
+        figures = [
+            figure(picture, "What the model saw", alt=row["file"], pixelated=picture.mode == "L"),
+            figure(self._overlay(picture, audit.maps[index]), method.title, [about]),
+        ]
+        if row["right"] is False and method.compares_classes and not isinstance(image, bytes):
+            other = audit.explainer(image).heatmap(method.name, row["prediction"], against=row["truth"])
+            about = f"for {row['prediction']} rather than {row['truth']}"
+            figures.append(figure(self._overlay(picture, other), method.title, [about]))
+        lines, links = _sentences(row), [BACK]
+        if preset.source in ("bundled", "hub"):
+            links.append((f"{preset.title} on the page", PAGE.format(preset.task, preset.name, audit.patch_size)))
+            if not isinstance(image, bytes):
+                command = f"vit-demo explain {shlex.quote(str(Path(image).resolve()))} --preset {preset.name}"
+                lines.append(f"{command} --patch-size {audit.patch_size} --html explained.html")
+        bars = [
+            (label, as_text(value, preset.scores), None if preset.scores == "none" else value)
+            for label, value in audit.tops[index]
+        ]
+        return Section("Explanation", lines, bars, groups=[("", figures)], links=links)
+
+
+def _sentences(row: dict[str, Any]) -> list[str]:
+    """The figures of a picture."""
+    lines = []
+    if row["truth"] is not None:
+        lines.append(f"It is {row['truth']}: the answer is {'right' if row['right'] else 'wrong'}.")
+    if row["on_border"] is not None:
+        lines.append(f"{row['patches_with_half']} patches hold half of the evidence.")
+        lines.append(f"{percent(row['on_border'])} of it lies in the outermost patches.")
+        lines.append(f"In its class, {row['unusual'] - 1} maps are less like the others.")
+    if row["on_object"] is not None:
+        where = "does" if row["peak_on_object"] else "does not"
+        lines.append(f"{percent(row['on_object'])} of it lies on the object; the strongest patch {where}.")
+    if "insertion_minus_deletion" in row:
+        lines.append(f"Insertion minus deletion: {row['insertion_minus_deletion']:.3f} of probability.")
+    return lines
 
 
 def _summary(audit: Audit, links: list[tuple[str, str]]) -> Section:
@@ -122,66 +202,3 @@ def _summary(audit: Audit, links: list[tuple[str, str]]) -> Section:
     if peaks:
         lines.append(f"The strongest patch is on the object in {sum(peaks)} of {len(peaks)} pictures.")
     return Section("Summary", lines, links=links)
-
-
-def _page(index: int) -> str:
-    return f"pictures/{index}.html"
-
-
-def _seen(audit: Audit, index: int) -> Image.Image:
-    """What the network saw of a picture."""
-    image = audit.images[index]
-    return (
-        read_image(image, trusted=True) if isinstance(image, bytes) else audit.explainer._prepare(image, None)[0].image
-    )
-
-
-def _overlay(audit: Audit, picture: Image.Image, values: Any) -> Image.Image:
-    return render.overlay(picture, values.astype(np.float32), **find_method(audit.method).style(values.size))
-
-
-def _small(audit: Audit, index: int, up: str) -> Figure:
-    """A picture under its map, with a link to its page."""
-    row, scores = audit.table[index], audit.preset.scores
-    lines = [f"{row['prediction']} {as_text(row['probability'], scores)}"]
-    if row["right"] is False:
-        lines.append(f"is {row['truth']}")
-    picture = _overlay(audit, _seen(audit, index), audit.maps[index])
-    return figure(picture, Path(row["file"]).name, lines, href=up + _page(index), side=SIDE)
-
-
-def _of_picture(audit: Audit, index: int, footer: str) -> str:
-    """The page of a picture: its answer, its figures, and its maps."""
-    row, image, preset, method = audit.table[index], audit.images[index], audit.preset, find_method(audit.method)
-    picture, figures = _seen(audit, index), list[Figure]()
-    figures.append(figure(picture, "What the model saw", alt=row["file"], pixelated=picture.mode == "L"))
-    about = f"for {class_of(row)}" if method.class_specific else "does not depend on the class"
-    figures.append(figure(_overlay(audit, picture, audit.maps[index]), method.title, [about]))
-    if row["right"] is False and method.compares_classes and not isinstance(image, bytes):
-        other = audit.explainer(image).heatmap(method.name, row["prediction"], against=row["truth"])
-        about = f"for {row['prediction']} rather than {row['truth']}"
-        figures.append(figure(_overlay(audit, picture, other), method.title, [about]))
-    lines = (
-        [] if row["truth"] is None else [f"It is {row['truth']}: the answer is {'right' if row['right'] else 'wrong'}."]
-    )
-    if row["on_border"] is not None:
-        lines.append(f"{row['patches_with_half']} patches hold half of the evidence.")
-        lines.append(f"{percent(row['on_border'])} of it lies in the outermost patches.")
-        lines.append(f"In its class, {row['unusual'] - 1} maps are less like the others.")
-    if row["on_object"] is not None:
-        where = "does" if row["peak_on_object"] else "does not"
-        lines.append(f"{percent(row['on_object'])} of it lies on the object; the strongest patch {where}.")
-    if "insertion_minus_deletion" in row:
-        lines.append(f"Insertion minus deletion: {row['insertion_minus_deletion']:.3f} of probability.")
-    links = [("All classes", "../index.html")]
-    if preset.source in ("bundled", "hub"):
-        links.append((f"{preset.title} on the page", PAGE.format(preset.task, preset.name, audit.patch_size)))
-        if not isinstance(image, bytes):
-            command = f"vit-demo explain {shlex.quote(str(Path(image).resolve()))} --preset {preset.name}"
-            lines.append(f"{command} --patch-size {audit.patch_size} --html explained.html")
-    bars = [
-        (label, as_text(value, preset.scores), None if preset.scores == "none" else value)
-        for label, value in audit.tops[index]
-    ]
-    section = Section("Explanation", lines, bars, groups=[("", figures)], links=links)
-    return static_page(row["file"], [section], footer=footer)

@@ -28,7 +28,7 @@ from vit_demo.auditing.record import Record, packed, stamp_of, unpacked
 from vit_demo.checks import whole_number
 from vit_demo.defaults import DEFAULT_METHOD
 from vit_demo.errors import ImageError, InputError, LabelError
-from vit_demo.inference.explainer import Explainer
+from vit_demo.inference.explainer import Explainer, Prepared
 from vit_demo.methods import find_method
 from vit_demo.scores import to_scores
 from vit_demo.training.labelled_folder import folder_classes
@@ -148,7 +148,6 @@ def audit(
         >>> audit.groups[0].why
         'Reads the top left corner in 41 of 50 pictures ...'
     """
-    chosen, size = find_method(method), whole_number(batch_size, "The batch size", 1)
     if limit is not None:
         whole_number(limit, "The limit", 1)
     size, chosen = whole_number(batch_size, "The batch size", 1), find_method(method)
@@ -158,7 +157,7 @@ def audit(
     if first is None:
         why = ": ".join(problems[0]) if problems else "there are none."
         raise InputError("None of the pictures can be used: {0}", why)
-    item, (_, preset, patch_size, *_, run) = first
+    item, (_, preset, patch_size, _, run) = first
     if not preset.labels:
         raise InputError(f"{preset.name} has no classes: choose a model with a classifier head.")
     found = Audit(explainer, preset, patch_size, chosen.name, problems=problems)
@@ -173,7 +172,7 @@ def audit(
         while part := list(islice(items, size)):
             entries: dict[str, Any] = {item.name: record.find(item.name, stamp_of(item.image)) for item in part}
             ready = prepared(explainer, (item for item in part if entries[item.name] is None), problems)
-            for _, group in groupby(list(ready), lambda one: one[1][0].pixels.shape):
+            for _, group in groupby(list(ready), lambda one: one[1].given.pixels.shape):
                 for item, entry in entries_of(list(group), chosen.name, other, class_of, objects, faithfulness):
                     entries[item.name] = entry
                     record.add(entry)
@@ -190,11 +189,11 @@ def audit(
 
 def prepared(
     explainer: Explainer, items: Iterable[Item], problems: list[tuple[str, str]]
-) -> Iterator[tuple[Item, Any]]:
-    """Each picture with what a network needs of it; one that cannot be used is a problem, and left out."""
+) -> Iterator[tuple[Item, Prepared]]:
+    """Each picture, ready for a network; one that cannot be used is a problem, and left out."""
     for item in items:
         try:
-            yield item, explainer._prepare(item.image, item.name)
+            yield item, explainer.prepare(item.image, item.name)
         except InputError as error:
             if not isinstance(error, ImageError) and not isinstance(item.image, Tensor):
                 raise
@@ -202,7 +201,7 @@ def prepared(
 
 
 def entries_of(
-    group: list[tuple[Item, Any]],
+    group: list[tuple[Item, Prepared]],
     method: str,
     against: int | None,
     class_of: Callable[[Any], int],
@@ -210,8 +209,8 @@ def entries_of(
     faithfulness: bool,
 ) -> Iterator[tuple[Item, dict[str, Any]]]:
     """What is kept of pictures whose inputs have one shape."""
-    _, preset, _, _, run = group[0][1]
-    pixels = torch.cat([prepared[0].pixels for _, prepared in group])
+    preset, run = group[0][1].preset, group[0][1].run
+    pixels = torch.cat([one.given.pixels for _, one in group])
     truths = [-1 if item.truth is None else class_of(item.truth) for item, _ in group]
     logits, maps, tokens = run(one_pass, pixels, torch.tensor(truths), method, against)
     best = to_scores(logits, preset.scores).topk(min(5, logits.shape[1]))

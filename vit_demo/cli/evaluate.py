@@ -6,7 +6,6 @@ from pathlib import Path
 
 from vit_demo.cli.output import print_lines, progress_bar
 from vit_demo.cli.parser import Commands, add_command, add_device
-from vit_demo.cli.pictures import is_picture
 from vit_demo.errors import InputError
 
 
@@ -65,7 +64,7 @@ def _on_pictures(options: argparse.Namespace) -> str:
     labels = find_preset(options.preset).labels
     if not labels:
         raise InputError(f"{options.preset} has no classes: choose a model with a classifier head.")
-    pictures = labelled_pictures(options.pictures, labels, is_picture)
+    pictures = labelled_pictures(options.pictures, labels)
     with progress_bar(len(pictures)) as bar:
         report = evaluate_pictures(explainer, pictures, bar.update)
     return json.dumps(report) if options.json else format_pictures_report(report)

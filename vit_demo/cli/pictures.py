@@ -10,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.defaults import MAX_PICTURE_BYTES, PICTURE_SUFFIXES
+from vit_demo.checks import is_picture
+from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError, InputError
 
 if TYPE_CHECKING:
@@ -121,8 +122,3 @@ def _matches(pattern: Path) -> Iterator[str]:
         is_hidden = any(part.startswith(".") for part in set(path.parts) - set(pattern.parts))
         if not is_hidden and path.is_file():
             yield str(path)
-
-
-def is_picture(path: Path) -> bool:
-    """Whether a file of a folder is taken for a picture."""
-    return path.suffix.lower() in PICTURE_SUFFIXES and path.is_file()

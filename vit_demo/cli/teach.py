@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
+from vit_demo.checks import is_picture
 from vit_demo.cli.output import print_lines
 from vit_demo.cli.parser import Commands, add_command, add_device, add_fit
-from vit_demo.cli.pictures import is_picture
 
 
 def add(commands: Commands) -> None:

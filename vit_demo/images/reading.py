@@ -157,9 +157,9 @@ def decode_drawing(url: str) -> Image.Image:
             if max(image.size) > MAX_DRAWING_SIDE:
                 raise ImageError(_BAD_DRAWING)
             # So small a PNG takes milliseconds, less than starting a process; only its metadata could be a bomb.
-            image = to_rgb(image, metadata=False)
+            drawing = to_rgb(image, metadata=False)
             # The pad sends half as many; to find the ink of all would take longer than the network does.
-            return image.reduce(2) if max(image.size) > MAX_DRAWING_SIDE // 2 else image
+            return drawing.reduce(2) if max(drawing.size) > MAX_DRAWING_SIDE // 2 else drawing
         except Exception as error:  # decoders raise nearly anything on hostile bytes
             raise ImageError(_BAD_DRAWING) from error
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -51,6 +51,16 @@ TRANSFORMED = "Its photo was prepared by the transform that was given."
 
 _numbers = itertools.count(1)
 _presets: dict[str, Preset] = {}
+
+
+class Prepared(NamedTuple):
+    """An image that is ready for a network: what ``Exploration.of`` takes first."""
+
+    given: ModelInput
+    preset: Preset
+    patch_size: int
+    fit: Fit
+    run: RunOnModel
 
 
 class Explainer:
@@ -135,7 +145,7 @@ class Explainer:
             PresetError: If the network cannot be traced.
             LabelError: If there are not as many labels as classes.
         """
-        return Exploration.of(*self._prepare(image, source_of(image)), device_name)
+        return Exploration.of(*self.prepare(image, source_of(image)), device_name)
 
     def batch(
         self,
@@ -159,9 +169,9 @@ class Explainer:
             InputError: If an argument is wrong, or an image cannot be used.
         """
         size = whole_number(batch_size, "The batch size", 1)
-        prepared = read_each(images, on_error, self._prepare)
+        prepared = read_each(images, on_error, self.prepare)
         while part := list(itertools.islice(prepared, size)):
-            for _, group in itertools.groupby(part, lambda arguments: arguments[0].pixels.shape):
+            for _, group in itertools.groupby(part, lambda one: one.given.pixels.shape):
                 yield from _run_together(list(group))
 
     @spelled(targets="label")
@@ -202,16 +212,14 @@ class Explainer:
         _, network = self._network((pixels.shape[2], pixels.shape[3]), pixels.shape[1])
         return partial(run_in_memory, network)
 
-    def _prepare(
-        self, image: ImageSource | Tensor, source: Source
-    ) -> tuple[ModelInput, Preset, int, Fit, Callable[..., Any]]:
-        """The first arguments of ``Exploration.of``."""
+    def prepare(self, image: ImageSource | Tensor, source: Source) -> Prepared:
+        """The input of an image, before any pass; raises as when the image is explained."""
         if self._module is None:
             if isinstance(image, Tensor):
                 raise InputError("Tensors are for networks in memory: pass one as the model.")
             preset, size = self._preset, self._preset.check_patch_size(self._patch_size)
-            given = ModelInput.of(read_picture(image), preset, size, self._fit)
-            return replace(given, source=source), preset, size, self._fit, Named(preset, size, str(self._place))
+            given = replace(ModelInput.of(read_picture(image), preset, size, self._fit), source=source)
+            return Prepared(given, preset, size, self._fit, Named(preset, size, str(self._place)))
         pixels, picture = read_input(image, self._transform)
         height, width = (self._known.image_size,) * 2 if pixels is None else pixels.shape[1:]
         convolutions = (layer.in_channels for layer in self._module.modules() if isinstance(layer, nn.Conv2d))
@@ -240,7 +248,8 @@ class Explainer:
         if is_unclear:
             warn(UNCLEAR)
         preset = replace(preset, assumed=with_notes(preset.assumed, network.structure.overlaps, is_unclear))
-        return replace(given, source=source), preset, network.patch_size, self._fit, partial(run_in_memory, network)
+        run = partial(run_in_memory, network)
+        return Prepared(replace(given, source=source), preset, network.patch_size, self._fit, run)
 
     def _network(self, size: tuple[int, int], channels: int) -> tuple[Preset, TracedViT]:
         """The network for inputs of a size, and what is known of it."""
@@ -263,10 +272,10 @@ class Explainer:
         return _preset(self._module, network, self._known, self._labels), network
 
 
-def _run_together(part: list[tuple[ModelInput, Preset, int, Fit, Callable[..., Any]]]) -> Iterator[Exploration]:
+def _run_together(part: list[Prepared]) -> Iterator[Exploration]:
     """The results of prepared images of one shape."""
     pixels = torch.cat([given.pixels for given, *_ in part])
-    for arguments, done in zip(part, part[0][-1](forward_batch, pixels), strict=True):
+    for arguments, done in zip(part, part[0].run(forward_batch, pixels), strict=True):
         yield Exploration.of(*arguments, device_name, done)
 
 

@@ -113,7 +113,7 @@ class Exploration(Result):
         Raises:
             InputError: If there is no such patch, or none would be left.
         """
-        dropped = tuple(sorted({*self.dropped, *(sequence.check_patch(self, patch) for patch in patches)}))
+        dropped = tuple(sorted({*self.dropped, *(sequence.check_patch(self.grid, patch) for patch in patches)}))
         if len(dropped) == self.grid[0] * self.grid[1]:
             raise InputError("At least one patch must stay.")
         if dropped == self.dropped:

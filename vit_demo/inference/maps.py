@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vit_demo.checks import did_you_mean, whole_number
 from vit_demo.errors import InputError, LabelError
+from vit_demo.inference.sequence import check_block, check_head, check_patch, find_class
 from vit_demo.methods import find_method
 from vit_demo.methods.chunking import chunk_size
 from vit_demo.methods.subsets import BATCH_TOKENS
@@ -39,7 +39,10 @@ def maps(
     """As ``Explainer.maps``, on a network and the names of its classes."""
     found = find_method(method)
     found.check_options(options)
-    _check_places(network, options)
+    if options.get("block") is not None:
+        check_block(network.config.depth, options["block"])
+    if options.get("head") is not None:
+        check_head(network.config.num_heads, options["head"])
     if targets is not None and not found.class_specific:
         raise InputError(f"{found.name} does not depend on a class: leave label out.")
     if against is not None and not found.compares_classes:
@@ -53,7 +56,8 @@ def maps(
     others = _classes(network, labels, against, len(x))
     grid = (x.shape[2] // network.patch_size, x.shape[3] // network.patch_size)
     if options.get("query") is not None:
-        options = {**options, "query": _token(network, grid, options["query"])}
+        row, col = check_patch(grid, options["query"])
+        options = {**options, "query": network.config.num_prefix_tokens + row * grid[1] + col}
     tokens = 4 * (network.config.num_prefix_tokens + grid[0] * grid[1])  # a pass that keeps its graph
     # A method of many passes fills its batches with one image; the others take several.
     size = 1 if found.is_slow else chunk_size(BATCH_TOKENS, tokens)
@@ -93,31 +97,4 @@ def _classes(
     if len(chosen) not in (1, count):
         raise InputError(f"There are {len(chosen)} labels for {count} images: give one, or one for each.")
     chosen = chosen if len(chosen) == count else chosen * count
-    return torch.tensor([_class(labels, target) for target in chosen], device=network.device)
-
-
-def _class(labels: Sequence[str], target: Any) -> int:
-    if isinstance(target, str) and target in labels:
-        return labels.index(target)
-    if not isinstance(target, str) and 0 <= (index := whole_number(target, "A class")) < len(labels):
-        return index
-    like = did_you_mean(target, labels)
-    raise LabelError(f"There is no class {target!r}{like}: choose one of the network's {len(labels)} labels.")
-
-
-def _check_places(network: TracedViT, options: dict[str, Any]) -> None:
-    """Raises ``InputError`` if there is no such block or head."""
-    config = network.config
-    for name, count, least in (("block", config.depth, -config.depth), ("head", config.num_heads, 0)):
-        if options.get(name) is not None and not least <= whole_number(options[name], f"A {name}") < count:
-            raise InputError(f"There is no {name} {options[name]}: this model has {count}, counted from 0.")
-
-
-def _token(network: TracedViT, grid: tuple[int, int], query: Any) -> int:
-    try:
-        row, col = (whole_number(value, "The place of a patch") for value in query)
-    except (TypeError, ValueError):
-        raise InputError(f"A patch is its row and its column, such as (0, 0), not {query!r}.") from None
-    if not (0 <= row < grid[0] and 0 <= col < grid[1]):
-        raise InputError(f"There is no patch {(row, col)}: the grid has {grid[0]} rows and {grid[1]} columns.")
-    return network.config.num_prefix_tokens + row * grid[1] + col
+    return torch.tensor([find_class(labels, target, "This network") for target in chosen], device=network.device)

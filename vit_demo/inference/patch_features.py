@@ -69,7 +69,7 @@ def tokens(ex: Result, block: int = -1, *, norm: bool = True, prefix: bool = Fal
 
 def depth_after(ex: Result, block: int) -> int:
     """The index, in all depths, of the tokens after a block."""
-    return 1 + check_block(ex, block) % ex.trace.num_blocks
+    return 1 + check_block(ex.trace.num_blocks, block) % ex.trace.num_blocks
 
 
 def similarity(ex: Result, query: tuple[int, int], block: int = -1, other: Result | None = None) -> NDArray[np.float32]:

@@ -1,9 +1,10 @@
-"""A result's patches, tokens, blocks, heads and classes by number; one that is not there raises ``InputError``."""
+"""Patches, tokens, blocks, heads and classes by number; one that is not there raises ``InputError``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-def check_patch(ex: Result, patch: tuple[int, int]) -> tuple[int, int]:
+def check_patch(grid: tuple[int, int], patch: tuple[int, int]) -> tuple[int, int]:
     """Row and column of a patch."""
-    rows, cols = ex.grid
+    rows, cols = grid
     try:
         row, col = patch
     except (TypeError, ValueError):
@@ -28,17 +29,23 @@ def check_patch(ex: Result, patch: tuple[int, int]) -> tuple[int, int]:
     return row, col
 
 
-def check_block(ex: Result, block: int) -> int:
-    """The number of a block; negative ones count from the end."""
-    number, blocks = whole_number(block, "A block"), ex.trace.num_blocks
+def check_block(blocks: int, block: int) -> int:
+    """The number of one of so many blocks; negative ones count from the end."""
+    number = whole_number(block, "A block")
     if not -blocks <= number < blocks:
         raise InputError(f"There is no block {number}: this model has {blocks}, counted from 0.")
     return number
 
 
+def check_head(heads: int, head: int) -> None:
+    """Refuses all but the numbers of so many heads."""
+    if not 0 <= whole_number(head, "A head") < heads:
+        raise InputError(f"There is no head {head}: this model has {heads}, counted from 0.")
+
+
 def patch_index(ex: Result, patch: tuple[int, int]) -> int:
     """The place of a patch among those of the sequence, if it was not dropped."""
-    row, col = check_patch(ex, patch)
+    row, col = check_patch(ex.grid, patch)
     if (row, col) in ex.dropped:
         raise InputError(f"The patch {(row, col)} was dropped, so it has no token.")
     index, kept = row * ex.grid[1] + col, kept_patches(ex)
@@ -47,10 +54,9 @@ def patch_index(ex: Result, patch: tuple[int, int]) -> int:
 
 def query_token(ex: Result, block: int, head: int | None, query: Query) -> int | None:
     """The place of a query in the sequence, prefix included; None where no token stands for the picture."""
-    check_block(ex, block)
-    heads = ex.trace.num_heads
-    if head is not None and not 0 <= whole_number(head, "A head") < heads:
-        raise InputError(f"There is no head {head}: this model has {heads}, counted from 0.")
+    check_block(ex.trace.num_blocks, block)
+    if head is not None:
+        check_head(ex.trace.num_heads, head)
     if query is None:
         return 0 if ex.preset.config.class_token else None
     return ex.trace.num_prefix_tokens + patch_index(ex, query)
@@ -75,17 +81,21 @@ def class_index(ex: Result, label: Label = None) -> int:
     name = ex.preset.name
     if not ex.preset.config.num_classes:
         raise LabelError(f"{name} has no classes, so no map of it can be about one.")
-    if label is None:
-        return int(ex.logits.argmax())
+    return int(ex.logits.argmax()) if label is None else find_class(ex.labels, label, name)
+
+
+def find_class(labels: Sequence[str], label: Any, name: str) -> int:
+    """The index of a class by its label or index; ``LabelError``, with the name of the network, if there is none."""
     if isinstance(label, str):
-        if label in ex.labels:
-            return ex.labels.index(label)
+        if label in labels:
+            return labels.index(label)
     else:
         with suppress(InputError):
-            if 0 <= (index := whole_number(label, "A class")) < len(ex.labels):
+            if 0 <= (index := whole_number(label, "A class")) < len(labels):
                 return index
-    like = did_you_mean(label, ex.labels)
-    raise LabelError(f"{name} has no class {label!r}{like}: choose one of its {len(ex.labels)} labels.")
+    raise LabelError(
+        f"{name} has no class {label!r}{did_you_mean(label, labels)}: choose one of its {len(labels)} labels."
+    )
 
 
 def other_class(ex: Result, target: int | None, against: Label) -> int:

@@ -45,7 +45,7 @@ def enough(
             which single patches keep any share.
         LabelError: If there is no such class.
     """
-    places = [check_patch(ex, patch) for patch in without]
+    places = [check_patch(ex.grid, patch) for patch in without]
     return _search(ex, metrics.sufficient_set, label, share, method, without=places, progress=progress)
 
 

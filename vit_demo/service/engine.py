@@ -193,26 +193,18 @@ class Engine:
         /,
         *arguments: Any,
         slow: bool = False,
-        network: TracedViT | None = None,
         **options: Any,
     ) -> T:
-        """Runs a function on the network of a preset, or on one in memory, which stays where it is.
+        """Runs a function on the network of a preset.
 
         See ``forward.RunOnModel``. Tensors among the arguments and options are moved to the network's device. The job
         reports what ``progress`` is called with.
         """
-        forks = network is None and needs_zero_gpu(preset.num_parameters_at(patch_size))
-        backend = self._backend_of(preset) if network is None else None
+        forks, backend = needs_zero_gpu(preset.num_parameters_at(patch_size)), self._backend_of(preset)
         if "progress" in options:
             options["progress"] = None if forks or backend else partial(report_to, options["progress"])
 
-        def work_in_memory(_: torch.device) -> T:
-            assert network is not None
-            return forward.run_on(network, network.device, function, arguments, {**options, "patch_size": patch_size})
-
         def work() -> T:
-            if network is not None:
-                return forward.retry_with_less_memory(work_in_memory, torch.device("cpu"))
             if backend is not None:
                 return backend.execute(Call(preset, patch_size, function, arguments, options, slow))
             # Loaded before the fork, so that the child has the network, and its words are encoded once.

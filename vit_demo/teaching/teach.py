@@ -72,7 +72,7 @@ def teach(
     tokens, classes = list[NDArray[np.float32]](), list[int]()
     for index, (label, images) in enumerate(zip(labels, lists, strict=True)):
         try:
-            for prepared in read_each(images, "raise", explainer._prepare):
+            for prepared in read_each(images, "raise", explainer.prepare):
                 given, preset, size, _, run = prepared
                 tokens.append(run(read_token, given.pixels)[0].numpy())
                 classes.append(index)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from vit_demo.checks import did_you_mean
+from vit_demo.checks import did_you_mean, is_picture
 from vit_demo.errors import InputError, LabelError
 from vit_demo.training.predictions import Predictions
 
@@ -26,15 +26,12 @@ MOST_ERRORS = 10
 """How many kinds of errors, and of unreadable files, a report names."""
 
 
-def labelled_pictures(
-    folder: Path, labels: Sequence[str], is_picture: Callable[[Path], bool]
-) -> list[tuple[Path, int]]:
+def labelled_pictures(folder: Path, labels: Sequence[str]) -> list[tuple[Path, int]]:
     """The pictures of a folder, each with the index of its class, in the order of their names.
 
     Args:
         folder: With a subfolder for each class, named by its label, its number, or its WordNet id in ImageNet.
         labels: Of the model.
-        is_picture: Whether a file is one.
 
     Raises:
         InputError: If there are no such pictures.

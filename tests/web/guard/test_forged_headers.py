@@ -61,6 +61,9 @@ def test_uploads_are_not_compressed(page):
     assert "content-encoding" not in headers and len(reply) == 100_000
 
 
+FILE_PART = 'Content-Disposition: form-data; name="files"; filename="a.png"'
+
+
 @pytest.mark.parametrize(
     ("content_type", "part", "expected"),
     [
@@ -71,6 +74,7 @@ def test_uploads_are_not_compressed(page):
         ("text/plain", 'name="files"; filename="a.png"', 415),
         ("multipart/form-data; boundary=b", 'name="files"', 400),
         ("multipart/form-data; boundary=b", 'name="note"', 400),
+        ("multipart/form-data; boundary=b", f'name="note"\r\n\r\nwords\r\n--b\r\n{FILE_PART}', 400),
         ('multipart/form-data; boundary="b"', 'name="files"; filename="a.png"', 200),
     ],
 )

@@ -90,7 +90,7 @@ class RequestedResult:
         whole = self.engine.explore_source(request.source, self.preset, size, request.fit)
         if not request.dropped:
             return whole
-        dropped = tuple(check_patch(whole, divmod(patch, whole.grid[1])) for patch in request.dropped)
+        dropped = tuple(check_patch(whole.grid, divmod(patch, whole.grid[1])) for patch in request.dropped)
         return self.engine.explore_source(request.source, self.preset, size, request.fit, dropped)
 
     def map_values(self, request: MapRequest) -> NDArray[np.float32]:

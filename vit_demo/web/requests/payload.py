@@ -201,7 +201,7 @@ def block_payload(result: Exploration, block: int) -> TracePayload:
     Raises:
         InputError: If there is no such block.
     """
-    trace, block = result.trace, check_block(result, block)
+    trace, block = result.trace, check_block(result.trace.num_blocks, block)
     q, k = trace.q[block].float(), trace.k[block].float()  # [1, H, N, d]
     # Subtracting a vector from all keys does not change the softmax; without their mean, half precision rounds less.
     k = (k - k.mean(2, keepdim=True)).half()

@@ -14,7 +14,7 @@ import torch
 from vit_demo.errors import InputError
 from vit_demo.inference import steps
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.sequence import check_patch, query_token
+from vit_demo.inference.sequence import patch_index, query_token
 from vit_demo.model.vit import MLP, Attention, Block, PatchEmbed, ScaledDotProduct, ViT
 from vit_demo.trace.attention_mode import attention_rows, attention_scores
 from vit_demo.web.requests import parse
@@ -66,17 +66,15 @@ def patch_steps(result: Exploration, request: StepRequest) -> Json:
     """How one patch becomes a token; see ``steps.describe_patch``."""
     if request.query is None:
         raise InputError("No patch is chosen: send its index as query.")
-    _check_patch(result, request.query)
+    patch_index(result, divmod(request.query, result.grid[1]))
     return _encoded(result.run(steps.describe_patch, request.query))
 
 
 def block_steps(result: Exploration, request: StepRequest) -> Json:
     """What one block does to one token; see ``steps.describe_block``."""
-    if request.query is not None:
-        _check_patch(result, request.query)
-    elif not result.preset.config.class_token:
+    query = None if request.query is None else divmod(request.query, result.grid[1])
+    if query_token(result, request.block, request.head, query) is None:
         raise InputError("This model has no class token: choose a patch.")
-    query_token(result, request.block, request.head, None)
     return _encoded(result.run(steps.describe_block, request.query, request.block, request.head))
 
 
@@ -114,11 +112,6 @@ def _excerpt(function: Callable[..., Any], *starts: str) -> dict[str, str]:
     chosen = [next((line for line in lines if line.strip().startswith(start)), "") for start in starts]
     path = function.__module__.replace(".", "/") + ".py"
     return {"where": f"{path}, {function.__qualname__}", "code": textwrap.dedent("\n".join(filter(None, chosen)))}
-
-
-def _check_patch(result: Exploration, patch: int) -> None:
-    if check_patch(result, divmod(patch, result.grid[1])) in result.dropped:
-        raise InputError(f"The patch {patch} was dropped, so it has no token: choose another.")
 
 
 def _encoded(tensors: steps.Numbers) -> Json:

@@ -5,14 +5,13 @@ import { createPad } from "../pad/pad.js";
 import { toDataUrl } from "../pad/strokes.js";
 import { syncHistory } from "../shared/browserHistory.js";
 import { setConstants } from "../shared/constants.js";
-import { copyText, createRadios } from "../shared/dom.js";
+import { copyText, createRadios, rove } from "../shared/dom.js";
 import { english, languageChange, linkInLanguage } from "../shared/language.js";
 import { encodeLink, FITS, firstState, leftOut } from "../shared/link.js";
 import { menuModels, PUSH, pageState, REPLACE, readSetting, retryResult, TASKS } from "../shared/pageState.js";
 import { sendRequest } from "../shared/requests.js";
-import { createCrop } from "./crop.js";
 import { createMenu, PHOTO_MODEL } from "./modelMenu.js";
-import { acceptGlobalDrop, createPhotoInput, ownPhotos } from "./photoInput.js";
+import { acceptGlobalDrop, createCrop, createPhotoInput, ownPhotos } from "./photoInput.js";
 import { createResults } from "./results.js";
 
 const FIT_NAMES = [english("Centre"), english("Stretch"), english("Whole")];
@@ -38,7 +37,10 @@ export function mount({ element, server, ...given }) {
     return drawings.get(strokes);
   }
 
-  const results = createResults(server, { drawingOf, opening: page.first });
+  const exampleUrl = (name, size) => new URL(`../../examples/${size}/${name}.webp`, import.meta.url).href;
+  const previewOf = ({ example }) =>
+    examples.some(({ name }) => name === example) ? exampleUrl(example, "preview") : "";
+  const results = createResults(server, { drawingOf, previewOf, opening: page.first });
   const menu = createMenu(element, { pageState, server, models, offer, customModels });
   const tabs = createTabs(element, pageState.chooseTask);
   const pad = createPad(find("#pad"), {
@@ -51,7 +53,7 @@ export function mount({ element, server, ...given }) {
   const photo = createPhotoInput(find("#photo"), {
     upload: server.upload,
     examples,
-    exampleUrl: (name, size) => new URL(`../../examples/${size}/${name}.webp`, import.meta.url).href,
+    exampleUrl,
     onPicture: (picture) => pageState.chooseTask("photos", { picture }),
     onMessage: () => pageState.chooseTask("photos"),
   });
@@ -126,29 +128,19 @@ function createSheet(element, chooseTask) {
   document.addEventListener("pointerdown", close, true);
 }
 
-// The two tabs, with the keys of the ARIA pattern: arrows, Home and End.
-
+/** The two tabs: with the keyboard, a tab is chosen by moving to it. */
 function createTabs(element, onChoose) {
-  const tabs = TASKS.map((task) => element.querySelector(`#tab-${task}`));
-  const panels = TASKS.map((task) => element.querySelector(`#panel-${task}`));
-  tabs.forEach((tab, i) => {
-    tab.addEventListener("click", () => onChoose(TASKS[i]));
-    tab.addEventListener("keydown", (event) => {
-      const steps = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 };
-      if (!(event.key in steps)) return;
-      event.preventDefault();
-      const next = (steps[event.key] + tabs.length) % tabs.length;
-      onChoose(TASKS[next]);
-      tabs[next].focus();
-    });
-  });
+  const find = (selector) => element.querySelector(selector);
+  for (const task of TASKS) {
+    for (const name of ["click", "focus"]) find(`#tab-${task}`).addEventListener(name, () => onChoose(task));
+  }
 
   function show(task) {
-    TASKS.forEach((each, i) => {
-      tabs[i].setAttribute("aria-selected", String(each === task));
-      tabs[i].tabIndex = each === task ? 0 : -1;
-      panels[i].hidden = each !== task;
-    });
+    for (const each of TASKS) {
+      find(`#tab-${each}`).setAttribute("aria-selected", String(each === task));
+      find(`#panel-${each}`).hidden = each !== task;
+    }
+    rove(find("[role=tablist]"));
   }
 
   return { show };

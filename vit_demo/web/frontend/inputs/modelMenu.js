@@ -4,9 +4,9 @@
 import { createRadios, isNew, make, makeOptions, setText } from "../shared/dom.js";
 import { currentLanguage, english, formatDecimals, formatInteger, translate } from "../shared/language.js";
 import { isTrained, sizeOf } from "../shared/link.js";
+import { readWords } from "../shared/linkFields.js";
 import { PUSH, RESTORE, storeSetting } from "../shared/pageState.js";
 import { createRequestIds, sendRequest } from "../shared/requests.js";
-import { createWords } from "./words.js";
 
 /** The photo model that was chosen last, in the browser's storage. */
 export const PHOTO_MODEL = "vit_demo.photo-model";
@@ -242,4 +242,30 @@ function createPatchSizes(host, onChange) {
   }
 
   return { set };
+}
+
+// The words of a model that takes any as its classes. They are used when they are entered, not letter by letter.
+
+/** Starts the form. `onWords(words)` gets a list, or null for the model's own; `show(words)` shows them, null hides it. */
+function createWords(/** @type {HTMLFormElement} */ form, onWords) {
+  const box = /** @type {HTMLInputElement} */ (form.querySelector("input"));
+  let shown = "";
+
+  function enter() {
+    if (box.value.trim() !== shown) onWords(readWords(box.value));
+  }
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    enter();
+  });
+  box.addEventListener("change", enter);
+
+  return {
+    show(/** @type {string[] | null} */ words) {
+      form.hidden = !words;
+      if (!words || words.join(", ") === shown) return;
+      shown = box.value = words.join(", ");
+    },
+  };
 }

@@ -20,10 +20,10 @@ export const LOST = english("The connection to the server was lost. Trying again
 
 /**
  * `update(state, how)` requests the result of a state and publishes it, unless a newer state has come meanwhile; `retry()`
- * sends the newest request again. `drawingOf(strokes)` gives a drawing's data URL, or null where it cannot be read. `opening` is the state whose result is
- * on the stage already.
+ * sends the newest request again. `drawingOf(strokes)` gives a drawing's data URL, or null where it cannot be read;
+ * `previewOf(picture)` the address of a small copy, or "". `opening` is the state whose result is on the stage already.
  */
-export function createResults(server, { drawingOf, opening, firstPause = 1000 }) {
+export function createResults(server, { drawingOf, previewOf, opening, firstPause = 1000 }) {
   const ids = createRequestIds();
   const cache = new Map(); // from a source to its payload, the latest last
   /** The newest request, {key, state, restored, isDone}. @type {any} */
@@ -55,8 +55,9 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     const key = keyOf(state);
     const restored = how === RESTORE;
     if (key !== newest.key) {
+      const isOfLink = restored && newest.state === opening;
       newest = { key, state, restored, isDone: false };
-      load();
+      load(isOfLink);
     } else {
       newest = { ...newest, state, restored: restored || (newest.restored && !newest.isDone) };
     }
@@ -78,16 +79,20 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
   /** The result of the same picture stays, marked as old; for another one the sentence takes its place. */
   function fail(status, sentence, canRetry = true) {
     publishStatus(status, sentence, canRetry);
-    const { key, state, restored } = newest;
-    if (pictureOf(state) === shownPicture) return;
+    if (pictureOf(newest.state) !== shownPicture) replace({ empty: true, message: sentence });
+  }
+
+  /** Takes another picture than the wanted one from the stage. */
+  function replace(payload) {
+    const { key, restored } = newest;
     shownKey = shownPicture = null;
-    const isNewest = () => newest.key === key;
-    newResult.publish({ payload: { empty: true, message: sentence }, restored, isNewest });
+    newResult.publish({ payload, restored, isNewest: () => newest.key === key });
   }
 
   const publishStatus = (state, sentence = "", canRetry = true) => resultStatus.publish({ state, sentence, canRetry });
 
-  async function load() {
+  /** A page that is opened by a link does not show another picture first. */
+  async function load(isOfLink = false) {
     const isCurrent = ids.start();
     const { key, state } = newest;
     const source = sourceOf(state);
@@ -97,6 +102,9 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     if (source?.drawing === null) return fail("failed", UNREADABLE, false);
     if (!source) return show({ empty: true, message: PROMPTS[state.task] });
     publishStatus("pending");
+    if (isOfLink && pictureOf(state) !== shownPicture) {
+      replace({ empty: true, message: "", picture: previewOf(state[state.task].picture) });
+    }
     if (cache.has(key)) return show(cache.get(key));
     for (let wait = firstPause; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
       const reply = await sendRequest(server, { kind: "result", source }, { isCurrent });

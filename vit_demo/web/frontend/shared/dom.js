@@ -43,6 +43,16 @@ export function onFile(input, take) {
   });
 }
 
+/** The pixels of so many cells, RGBA; `colourOf(i)` is [red, green, blue] from 0 to 255 and alpha from 0 to 1. */
+export function pixelsOf(count, colourOf) {
+  const pixels = new Uint8ClampedArray(4 * count);
+  for (let i = 0; i < count; i++) {
+    const [red, green, blue, alpha] = colourOf(i);
+    pixels.set([red, green, blue, 255 * alpha], 4 * i);
+  }
+  return pixels;
+}
+
 /** Pixels, RGBA, as a canvas. */
 export function pixelCanvas(pixels, width, height) {
   const canvas = make("canvas", { width, height });
@@ -110,7 +120,7 @@ export function barRow(about, name, share, number, agrees) {
  */
 export function rove(host, columns = 1) {
   const usable = () => [...host.querySelectorAll("button:enabled:not([hidden])")];
-  const stop = usable().find((button) => button.ariaPressed === "true") ?? usable()[0];
+  const stop = usable().find((button) => button.matches("[aria-pressed=true], [aria-selected=true]")) ?? usable()[0];
   for (const button of host.querySelectorAll("button")) button.tabIndex = button === stop ? 0 : -1;
   host.onkeydown = (event) => {
     const all = usable();
@@ -131,6 +141,13 @@ export function rove(host, columns = 1) {
 
 /** The options of a select from [value, words]. */
 export const makeOptions = (options) => options.map(([value, textContent]) => make("option", { value, textContent }));
+
+/** The terms and definitions of a list of [term, definition]. */
+export const definitions = (lines) =>
+  lines.flatMap(([term, value]) => [
+    make("dt", { textContent: term }),
+    make("dd", { textContent: value, title: value }),
+  ]);
 
 let ids = 0;
 
@@ -157,12 +174,9 @@ export function segmentChoice(host, name, options, onChange) {
 /** Radio buttons in a bar, for options that change: `set([value, label, small lines][], value)`. */
 export function createRadios(bar, onChange) {
   const inputs = () => bar.querySelectorAll("input");
-  let shown = "";
 
   function set(options, value) {
-    const key = JSON.stringify(options);
-    if (key !== shown) bar.replaceChildren(...options.map((option) => segment(bar.id, option, onChange)));
-    shown = key;
+    if (isNew(bar, options)) bar.replaceChildren(...options.map((option) => segment(bar.id, option, onChange)));
     for (const input of inputs()) input.checked = input.value === String(value);
   }
 
@@ -185,13 +199,10 @@ function segment(name, [value, label, lines], onChange) {
 }
 
 function selectChoice(host, name, options, onChange) {
-  const onchange = () => onChange(options[select.selectedIndex][0]);
-  const select = make("select", { ariaLabel: name, onchange }, ...makeOptions(options));
+  const select = make("select", { ariaLabel: name, onchange: () => onChange(JSON.parse(select.value)) });
   host.replaceChildren(select);
   return {
-    set(value) {
-      select.selectedIndex = options.findIndex(([option]) => option === value);
-    },
+    set: (value) => fillSelect(select, options, value),
     enable(flag) {
       select.disabled = !flag;
     },

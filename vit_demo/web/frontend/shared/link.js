@@ -3,24 +3,7 @@
 
 import { decodeStrokes, encodeStrokes, PENS } from "../pad/strokes.js";
 import { english } from "./language.js";
-import {
-  anyNumber,
-  block,
-  flag,
-  integer,
-  LARGEST,
-  NAME,
-  name,
-  number,
-  oneOf,
-  patch,
-  patches,
-  percent,
-  place,
-  placeInPictures,
-  readWords,
-  training,
-} from "./linkFields.js";
+import { integer, kinds, LARGEST, NAME, readWords } from "./linkFields.js";
 import { TASKS } from "./pageState.js";
 
 export const FITS = ["crop", "squash", "keep"];
@@ -168,16 +151,16 @@ const TITLE = /^[\w .-]{1,60}$/;
 
 /** The fields of a network that a visitor may change. */
 const NETWORK_FIELDS = {
-  image_size: anyNumber,
-  patch_size: anyNumber,
-  in_channels: anyNumber,
-  num_classes: anyNumber,
-  embed_dim: anyNumber,
-  depth: anyNumber,
-  num_heads: anyNumber,
-  pool: oneOf("cls", "mean", "all", "cls+mean", "cls+next"),
+  image_size: kinds.anyNumber,
+  patch_size: kinds.anyNumber,
+  in_channels: kinds.anyNumber,
+  num_classes: kinds.anyNumber,
+  embed_dim: kinds.anyNumber,
+  depth: kinds.anyNumber,
+  num_heads: kinds.anyNumber,
+  pool: kinds.oneOf("cls", "mean", "all", "cls+mean", "cls+next"),
   class_token: { read: (text) => (["true", "false"].includes(text) ? text === "true" : null) },
-  pos_embed: oneOf("learned", "sincos", "none"),
+  pos_embed: kinds.oneOf("learned", "sincos", "none"),
 };
 
 /**
@@ -186,36 +169,36 @@ const NETWORK_FIELDS = {
  * @type {any[][]}
  */
 const FIELDS = [
-  ["lesson", "", "lesson", null, anyNumber],
-  ["section", "", "section", "attention", name],
-  ["method", "", "method", "attention", name],
-  ["picture_alone", "", "plain", false, flag("yes")],
-  ["block", "", "block", null, block],
-  ["head", "", "head", -1, block],
-  ["direction", "", "direction", "from", oneOf("from", "to")],
-  ["patch", "", "pinned", null, patch],
-  ["class", "", "label", null, anyNumber],
-  ["against", "", "against", null, anyNumber],
-  ["removed", "", "dropped", null, patches],
-  ["opacity", "", "opacity", 0.8, percent],
-  ["smooth", "", "smooth", false, flag("yes")],
-  ["scale", "", "scale", "shared", oneOf("shared", "own")],
-  ["features", "features", "mode", "similarity", oneOf(...FEATURE_MODES)],
-  ["features_block", "features", "block", null, block],
-  ["segments", "features", "k", 5, number(2, 12)],
-  ["background", "features", "background", false, flag("removed")],
-  ["features_opacity", "features", "opacity", 0.75, percent],
-  ["features_patch", "features", "pinned", null, placeInPictures],
+  ["lesson", "", "lesson", null, kinds.anyNumber],
+  ["section", "", "section", "attention", kinds.name],
+  ["method", "", "method", "attention", kinds.name],
+  ["picture_alone", "", "plain", false, kinds.flag("yes")],
+  ["block", "", "block", null, kinds.block],
+  ["head", "", "head", -1, kinds.block],
+  ["direction", "", "direction", "from", kinds.oneOf("from", "to")],
+  ["patch", "", "pinned", null, kinds.patch],
+  ["class", "", "label", null, kinds.anyNumber],
+  ["against", "", "against", null, kinds.anyNumber],
+  ["removed", "", "dropped", null, kinds.patches],
+  ["opacity", "", "opacity", 0.8, kinds.percent],
+  ["smooth", "", "smooth", false, kinds.flag("yes")],
+  ["scale", "", "scale", "shared", kinds.oneOf("shared", "own")],
+  ["features", "features", "mode", "similarity", kinds.oneOf(...FEATURE_MODES)],
+  ["features_block", "features", "block", null, kinds.block],
+  ["segments", "features", "k", 5, kinds.number(2, 12)],
+  ["background", "features", "background", false, kinds.flag("removed")],
+  ["features_opacity", "features", "opacity", 0.75, kinds.percent],
+  ["features_patch", "features", "pinned", null, kinds.placeInPictures],
   ["second", "features", "second", null, { write: ({ example }) => example, read: decodeSecond }],
-  ["step", "tour", "step", 0, place(100)],
-  ["step_patch", "tour", "patch", null, patch],
-  ["step_block", "tour", "block", null, block],
-  ["step_head", "tour", "head", 0, block],
-  ["step_filter", "tour", "filter", null, patch],
-  ["step_token", "tour", "fromClassToken", false, flag("class")],
+  ["step", "tour", "step", 0, kinds.place(100)],
+  ["step_patch", "tour", "patch", null, kinds.patch],
+  ["step_block", "tour", "block", null, kinds.block],
+  ["step_head", "tour", "head", 0, kinds.block],
+  ["step_filter", "tour", "filter", null, kinds.patch],
+  ["step_token", "tour", "fromClassToken", false, kinds.flag("class")],
   ["columns", "", "compare", null, { write: encodeColumns, read: decodeColumns }],
   ["network", "", "network", null, { write: encodeNetwork, read: decodeNetwork }],
-  ["training", "", "training", null, training],
+  ["training", "", "training", null, kinds.training],
 ];
 
 /** The names of which one is enough to tell a link: #section=steps is easy to remember. */

@@ -4,29 +4,41 @@
 export const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
 export const LARGEST = 100_000;
 
-export const number = (lowest, highest) => ({ write: Number, read: (text) => integer(text, lowest, highest) });
-export const oneOf = (...words) => ({ write: String, read: (text) => (words.includes(text) ? text : null) });
-export const flag = (word) => ({ write: () => word, read: (text) => text === word || null });
-export const name = { write: String, read: (text) => (NAME.test(text) ? text : null) };
-export const percent = { write: (share) => Math.round(100 * share), read: (text) => over(100, integer(text, 0, 100)) };
-const over = (most, value) => (value === null ? null : value / most);
-/** Counted from 0 on the page, from 1 in an address. */
-export const place = (highest) => ({ write: (index) => index + 1, read: (text) => lessOne(integer(text, 1, highest)) });
+const number = (lowest, highest) => ({ write: Number, read: (text) => integer(text, lowest, highest) });
 const lessOne = (value) => (value === null ? null : value - 1);
-export const block = place(1000);
-export const patch = place(10_000);
-export const anyNumber = number(0, LARGEST);
+/** Counted from 0 on the page, from 1 in an address. */
+const place = (highest) => ({ write: (index) => index + 1, read: (text) => lessOne(integer(text, 1, highest)) });
 
-/** What makes a training again: 366 steps, seed 0, of 5,000 digits, a learning rate, "shuffled" or nothing. */
-export const training = {
-  write: ({ steps, seed, num_digits: digits, learning_rate: rate, shuffle_labels: shuffled }) =>
-    [steps, seed, digits, rate, ...(shuffled ? ["shuffled"] : [])].join(),
-  read(text) {
-    const [steps, seed, digits, rate, shuffled] = text.split(",", 5);
-    const [numSteps, number, numDigits] = [steps, seed, digits].map((one) => integer(one, 0, LARGEST));
-    if (!numSteps || number === null || numDigits === null || !/^0(\.\d{1,6})?$/.test(rate ?? "")) return null;
-    const numbers = { steps: numSteps, seed: number, num_digits: numDigits, learning_rate: Number(rate) };
-    return { ...numbers, shuffle_labels: shuffled === "shuffled" };
+/** The kinds by name, or what makes one. */
+export const kinds = {
+  number,
+  place,
+  anyNumber: number(0, LARGEST),
+  block: place(1000),
+  patch: place(10_000),
+  patches: { write: encodePatches, read: decodePatches },
+  placeInPictures: { write: encodePlace, read: decodePlace },
+  name: { write: String, read: (text) => (NAME.test(text) ? text : null) },
+  oneOf: (...words) => ({ write: String, read: (text) => (words.includes(text) ? text : null) }),
+  flag: (word) => ({ write: () => word, read: (text) => text === word || null }),
+  percent: {
+    write: (share) => Math.round(100 * share),
+    read(text) {
+      const found = integer(text, 0, 100);
+      return found === null ? null : found / 100;
+    },
+  },
+  /** What makes a training again: 366 steps, seed 0, of 5,000 digits, a learning rate, "shuffled" or nothing. */
+  training: {
+    write: ({ steps, seed, num_digits: digits, learning_rate: rate, shuffle_labels: shuffled }) =>
+      [steps, seed, digits, rate, ...(shuffled ? ["shuffled"] : [])].join(),
+    read(text) {
+      const [steps, seed, digits, rate, shuffled] = text.split(",", 5);
+      const [numSteps, number, numDigits] = [steps, seed, digits].map((one) => integer(one, 0, LARGEST));
+      if (!numSteps || number === null || numDigits === null || !/^0(\.\d{1,6})?$/.test(rate ?? "")) return null;
+      const numbers = { steps: numSteps, seed: number, num_digits: numDigits, learning_rate: Number(rate) };
+      return { ...numbers, shuffle_labels: shuffled === "shuffled" };
+    },
   },
 };
 
@@ -76,6 +88,3 @@ function decodePlace(text) {
   const place = { picture: picture === "2" ? 1 : 0, patch: (integer(patch, 1, 10_000) ?? 0) - 1 };
   return place.patch < 0 || rest.length || ![undefined, "2"].includes(picture) ? null : place;
 }
-
-export const patches = { write: encodePatches, read: decodePatches };
-export const placeInPictures = { write: encodePlace, read: decodePlace };

@@ -5,7 +5,7 @@
  * A subject is {result, fields}: its task is that of the same result and equal fields. `getShown()` returns the subject that
  * can be worked on now, or null; `onUpdate()` is called when a task changes.
  *
- * `of(subject)` returns its task, {running, progress, error, isForgotten} and what `start` began with and `put` added.
+ * `of(subject)` returns its task, {running, progress, error} and what `start` began with and `put` added.
  */
 export function createTasks(getShown, onUpdate) {
   const tasks = new WeakMap(); // result -> Map from the fields to a task
@@ -16,7 +16,6 @@ export function createTasks(getShown, onUpdate) {
   /** Another task of the subject may have begun since. */
   function forget(subject, task) {
     if (of(subject) === task) tasksOf(subject).delete(keyOf(subject));
-    task.isForgotten = true;
   }
 
   /**
@@ -24,7 +23,7 @@ export function createTasks(getShown, onUpdate) {
    * went elsewhere, which `isCurrent()` tells; then the task is forgotten.
    */
   async function start(subject, first, steps) {
-    const task = { running: true, progress: null, error: "", isForgotten: false, ...first };
+    const task = { running: true, progress: null, error: "", ...first };
     tasksOf(subject).set(keyOf(subject), task);
     const put = (part) => {
       Object.assign(task, part);
@@ -40,11 +39,11 @@ export function createTasks(getShown, onUpdate) {
     put({ running: false, error: reply?.error ?? "" });
   }
 
-  /** What is computed stops when nobody waits for it; `isKept` tells whether what was found so far stays. */
-  function cancel(subject, isKept = false) {
+  /** What is computed stops when nobody waits for it. */
+  function cancel(subject) {
     const task = of(subject);
     task.running = false;
-    if (!isKept) forget(subject, task);
+    forget(subject, task);
     onUpdate();
   }
 

@@ -1,13 +1,13 @@
 // @ts-check
 // The words beside the picture: what its colours are, the value under the pointer, and the colour scale; and the headline.
 
-import { make, setText } from "../shared/dom.js";
+import { isNew, make, makeButton, setText } from "../shared/dom.js";
 import { createTooltip, setExplainedText } from "../shared/glossary/glossary.js";
-import { english, translate } from "../shared/language.js";
-import { defaultQueryName, percent, placeOf, queryName, targetOf } from "./format.js";
-import { setHeadline } from "./headline.js";
+import { currentLanguage, english, translate } from "../shared/language.js";
+import { defaultQueryName, percent, placeOf, probabilityOf, queryName, targetOf } from "./format.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 import { placeAmong } from "./methods.js";
+import { isDefaultMap } from "./onDemand.js";
 
 /** `update(drawing, entry)` describes a drawn frame (see stage.js); `entry` is that of a map which the server computes. */
 export function createCaption(element, methods) {
@@ -72,7 +72,7 @@ export function createCaption(element, methods) {
     const faint = map && isFaint(map, method.style(result));
     const remark = faint ? ` *${translate("Nothing stands out.")}* ${translate(method.faintReason)}` : "";
     return {
-      sentence: (isFirstMap(drawing) ? firstSentence(result) : chosenMethod.sentence(result, view)) + remark,
+      sentence: (isFirstMap(drawing) ? FIRST_SENTENCE : chosenMethod.sentence(result, view)) + remark,
       subject: method.subject(result, drawing.view) + otherClass(drawing),
       reading: choices.section === "features" ? "" : valueText(drawing, entry),
     };
@@ -119,58 +119,29 @@ function otherClass({ result, method, view }) {
 }
 
 /** Whether the map is the one of its method that was tested. */
-const isMeasured = ({
-  result: { numBlocks },
-  method: { uses },
-  tokens,
-  choices,
-  view: { block, head, query, direction },
-}) =>
-  !tokens &&
-  !choices.plain &&
-  (!uses.includes("patch") || (block === numBlocks - 1 && head < 0 && query === null && direction === "from"));
+const isMeasured = ({ result, method, tokens, choices, view }) =>
+  !tokens && !choices.plain && (!method.uses.includes("patch") || isDefaultMap(result, view));
 
 /** Whether the map is the one that the page opens with: what the head's token looks at in the last block. */
-const isFirstMap = ({
-  result: { numBlocks, hasClassToken, pool },
-  choices: { method },
-  view: { block, head, query, direction },
-}) =>
-  method === "attention" &&
-  block === numBlocks - 1 &&
-  head < 0 &&
-  query === null &&
-  direction === "from" &&
-  hasClassToken &&
-  pool.startsWith("cls");
+const isFirstMap = ({ result, choices, view }) =>
+  choices.method === "attention" && isDefaultMap(result, view) && result.hasClassToken && result.pool.startsWith("cls");
 
-const firstSentence = ({ predictions }) =>
-  predictions.length
-    ? english(
-        "Colour shows where the network *looks* just before it answers. Whether it *needs* a square, you find out by rubbing it out.",
-      )
-    : english(
-        "Colour shows where the network *looks* in its last block. Whether it *needs* a square, you find out by rubbing it out.",
-      );
+const FIRST_SENTENCE = english(
+  "Colour shows where the network *looks* just before it answers. Whether it *needs* a square, you find out by rubbing it out.",
+);
 
 /** What the picture is that the network gets. */
 function wordsOfPicture({ result, choices }) {
-  const { rows, columns, numPatches, dropped, source, predictions } = result;
+  const { rows, columns, numPatches, dropped, source } = result;
   const side = source.patch_size;
   const values = { width: columns * side, height: rows * side, count: numPatches - dropped.length, side };
-  const hovered = choices.hovered === null ? "" : placeOf(result, choices.hovered);
   return {
-    sentence: predictions.length
-      ? translate(
-          "This is all that the network gets: {width} × {height} pixels, in *{count} squares* of {side} × {side} pixels.",
-          values,
-        )
-      : translate(
-          "This is what the network gets: {width} × {height} pixels, in *{count} squares* of {side} × {side} pixels.",
-          values,
-        ),
+    sentence: translate(
+      "This is all that the network gets: {width} × {height} pixels, in *{count} squares* of {side} × {side} pixels.",
+      values,
+    ),
     subject: english("The picture alone"),
-    reading: hovered,
+    reading: choices.hovered === null ? "" : placeOf(result, choices.hovered),
   };
 }
 
@@ -187,19 +158,14 @@ function summary(method, map, result, view) {
 const PALE = 0.4; // of the end of a scale
 const LARGE = 0.05; // a part of the whole
 
-/**
- * Of a map whose values are shares of one whole, the part that is on no patch, if it is large; of a patch's own map, what the
- * default query's, which is shown while nobody points, gives to this patch.
- */
+/** Of a map of the default query whose values are shares of one whole, the part that is on no patch, if it is large. */
 function restText(method, map, result, view) {
-  const { isShare, written } = method;
   const { numTokens, numPatches, dropped, hasClassToken } = result;
-  if (view.query !== null) return "";
   const numPrefix = numTokens - numPatches + dropped.length;
-  if (!isShare || view.direction === "to" || !numPrefix) return "";
+  if (!method.isShare || view.query !== null || view.direction === "to" || !numPrefix) return "";
   const rest = 1 - map.reduce((sum, value) => sum + value, 0);
   if (rest < LARGE) return "";
-  const values = { rest: written(rest) };
+  const values = { rest: method.written(rest) };
   if (!hasClassToken) return ` · ${translate("on the registers: {rest}", values)}`;
   return ` · ${numPrefix > 1 ? translate("on the class token and the registers: {rest}", values) : translate("on the class token itself: {rest}", values)}`;
 }
@@ -264,4 +230,64 @@ function chip({ colour, name, number }) {
     make("span", {}, name),
     make("small", {}, number),
   );
+}
+
+// The headline: the story of this very picture in one line.
+
+const INVITATION = english("Draw a digit or choose a photo, and see how the network reads it.");
+
+/** How the sentence begins for a photo, a drawing, and an example digit. */
+const BEGINNINGS = {
+  photo: english("The network cuts the photo into {squares} squares, lets them look at each other {times} times,"),
+  drawing: english("The network cuts your drawing into {squares} squares, lets them look at each other {times} times,"),
+  digit: english("The network cuts your {digit} into {squares} squares, lets them look at each other {times} times,"),
+};
+
+/** What it comes to while squares are rubbed out: the same answer, another one, none. */
+const WITHOUT = {
+  same: english(
+    "Without 1 square it still says *{label}*: {probability}.|Without {count} squares it still says *{label}*: {probability}.",
+  ),
+  other: english(
+    "Without 1 square it says *{label}*: {probability}.|Without {count} squares it says *{label}*: {probability}.",
+  ),
+  none: english("The network reads the photo without 1 square.|The network reads the photo without {count} squares."),
+};
+
+/** Shows the headline of a result; `whole` is the same with no square rubbed out. */
+function setHeadline(/** @type {any} */ node, /** @type {any} */ result, whole = result) {
+  setText(node, result ? storyOf(result, whole) : INVITATION);
+}
+
+function storyOf(result, whole) {
+  const [first] = result.predictions;
+  const answer = first && { label: first.label, probability: probabilityOf(first) };
+  const count = result.dropped.length; // in a notebook the whole picture may not be there to compare with
+  if (count > 0) {
+    const isSame = !whole.dropped.length && first?.index === whole.predictions[0]?.index;
+    const kind = !first ? "none" : isSame ? "same" : "other";
+    return translate(WITHOUT[kind], { ...answer, count });
+  }
+  const kind = !result.pixelated ? "photo" : result.exampleDigit === undefined ? "drawing" : "digit";
+  const { numPatches: squares, numBlocks: times, exampleDigit: digit } = result;
+  const begin = translate(BEGINNINGS[kind], { digit, squares, times });
+  if (!first) return `${begin} ${translate("and has a list of numbers for each.")}`;
+  const end = isUnsure(result) ? english("and guesses *{label}*: {probability}.") : english("and says *{label}*.");
+  return `${begin} ${translate(end, answer)}`;
+}
+
+/** Whether the server's note says that the prediction is uncertain. */
+const isUnsure = ({ note, source, predictions: [{ scores }] }) =>
+  Boolean(note) && scores === "softmax" && !source.words;
+
+/** Says in a chapter that squares of its picture are rubbed out, with the way to bring them back by `restore()`. */
+export function showWithout(host, { dropped }, restore) {
+  if (!isNew(host, [dropped.length, currentLanguage()])) return;
+  const count = dropped.length;
+  const words = translate(
+    "This is about the picture without 1 square.|This is about the picture without {count} squares.",
+    { count },
+  );
+  const undo = makeButton(restore, { className: "link" }, english("Undo all"));
+  host.replaceChildren(...(count ? [words, " ", undo] : []));
 }

@@ -6,7 +6,7 @@ import { setText } from "../shared/dom.js";
 import { english, translate, translateName } from "../shared/language.js";
 import { createTasks } from "../shared/tasks.js";
 import { formatProbability, percent } from "./format.js";
-import { fitCanvas, paintPatches } from "./picture.js";
+import { fitCanvas, paintResult } from "./picture.js";
 
 const MANY = 10; // squares without another answer, after which the search is offered in words
 
@@ -108,9 +108,7 @@ function drawFound(/** @type {any} */ figure, whole, kind, found) {
   figure.hidden = !patches;
   if (!patches) return;
   const [canvas, caption] = [figure.querySelector("canvas"), figure.querySelector("figcaption")];
-  const size = fitCanvas(canvas, canvas.parentElement, whole.size);
-  const { picture: image, pixelated } = whole;
-  paintPatches(canvas, size, whole, { image, pixelated, dropped: new Set(patches) });
+  paintResult(canvas, fitCanvas(canvas, whole.size), whole, { dropped: new Set(patches) });
   setText(caption, kind === "enough" ? enoughWords(whole, found) : neededWords(whole, found));
   canvas.ariaLabel = caption.textContent;
 }

@@ -3,6 +3,7 @@
 
 import {
   choice,
+  definitions,
   documentEvents,
   fillSelect,
   isNew,
@@ -19,7 +20,6 @@ import { menuModels, pageState, readSetting, storeSetting } from "../shared/page
 import { createReplyCache } from "../shared/requests.js";
 import { againstOf, percent, targetOf } from "./format.js";
 import { placeAmong } from "./methods.js";
-import { SCALES } from "./scales.js";
 import { FIRST_SECTION } from "./sections.js";
 
 const NO_CLASSES = english("This model has no classifier head, so no map can be about a class.");
@@ -28,6 +28,14 @@ const DOCKED = "vit_demo.settings"; // whether it is open there, in the browser'
 const SMOOTHING = [
   [false, english("plain")],
   [true, english("blended")],
+];
+const SCALES = [
+  ["shared", english("of this picture")],
+  ["own", english("of this map")],
+];
+const DIRECTIONS = [
+  ["from", english("attends to")],
+  ["to", english("attended to by")],
 ];
 
 /**
@@ -40,40 +48,24 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   const find = (selector) => element.querySelector(selector);
   const drawer = find(".drawer");
   const control = (name) => drawer.querySelector(`[data-control=${name}]`);
-  const changeTokens = (part) => onChange({ features: { ...pageState.get().view.features, ...part } });
-  const isOfTokens = () => pageState.get().view.section === "features";
+  /** Changes the map, or the colours of the tokens where these are shown. */
+  function changeShown(part) {
+    const { section, features } = pageState.get().view;
+    onChange(section === "features" ? { features: { ...features, ...part } } : part);
+  }
   const list = createList(find(".all"), methods, { onChange, retry, modes });
-  const directions = [
-    ["from", english("attends to")],
-    ["to", english("attended to by")],
-  ];
-  const direction = choice(control("direction"), english("Direction"), directions, (value) =>
-    onChange({ direction: value }),
-  );
+  const segments = (name, title, options) =>
+    segmentChoice(control(name), title, options, (value) => onChange({ [name]: value }));
+  const direction = segments("direction", english("Direction"), DIRECTIONS);
+  const smooth = segments("smooth", english("Squares"), SMOOTHING);
+  const scale = segments("scale", english("Scale"), SCALES);
   const ofAll = (value) => translate("{value} of {all}", { value, all: control("block").max });
-  const block = slider(control("block"), ofAll, (value) =>
-    isOfTokens() ? changeTokens({ block: value - 1 }) : onChange({ block: value - 1 }),
-  );
-  const opacity = slider(control("opacity"), percent, (value) =>
-    isOfTokens() ? changeTokens({ opacity: value / 100 }) : onChange({ opacity: value / 100 }),
-  );
-  const smooth = segmentChoice(control("smooth"), english("Squares"), SMOOTHING, (value) =>
-    onChange({ smooth: value }),
-  );
-  const scale = segmentChoice(
-    control("scale"),
-    english("Scale"),
-    [
-      [SCALES[0][0], english("of this picture")],
-      [SCALES[1][0], english("of this map")],
-    ],
-    (value) => onChange({ scale: value }),
-  );
+  const block = slider(control("block"), ofAll, (value) => changeShown({ block: value - 1 }));
+  const opacity = slider(control("opacity"), percent, (value) => changeShown({ opacity: value / 100 }));
   const against = find(".against");
   against.addEventListener("change", () => onChange({ against: JSON.parse(against.value) }));
   const docs = createMethodDocs(find(".method-docs"), request);
   let head = /** @type {any} */ (null);
-  let heads = ""; // for which the choice of a head was built
 
   function offerHeads(count) {
     const named = (h) => translate("head {head}", { head: h + 1 });
@@ -84,12 +76,10 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   }
 
   function update(choices, shape, result) {
-    const wanted = `${shape.numHeads} ${currentLanguage()}`;
-    if (wanted !== heads) {
+    if (isNew(control("head"), [shape.numHeads, currentLanguage()])) {
       offerHeads(shape.numHeads);
       createTermList(find(".terms dl"));
     }
-    heads = wanted;
     const { uses, comparesClasses } = methods[choices.method];
     const ofTokens = choices.section === "features";
     drawer.classList.toggle("tokens", ofTokens);
@@ -170,15 +160,16 @@ function createList(list, methods, { onChange, retry, modes }) {
     method,
     ...rowOf(value, method.label, method.use, () => onChange({ section: FIRST_SECTION, plain: false, method: value })),
   }));
-  const ofTokens = modes.map(([mode, words, use]) =>
-    rowOf(mode, words, use, () =>
+  const ofTokens = modes.map(([mode, words, use]) => ({
+    method: null,
+    ...rowOf(mode, words, use, () =>
       onChange({
         section: "features",
         dropping: mode === "similarity" ? false : undefined,
         features: { ...pageState.get().view.features, mode },
       }),
     ),
-  );
+  }));
   list.setAttribute("role", "radiogroup");
   list.setAttribute("aria-label", english("What the picture shows"));
   // A choice sends failed requests again, even the choice of what is chosen.
@@ -222,14 +213,12 @@ function createList(list, methods, { onChange, retry, modes }) {
     const hasClasses = Boolean(result?.predictions.length);
     if (isNew(list, [result?.source.preset ?? "", currentLanguage()])) sort(result?.source.preset ?? "");
     const isTokens = choices.section === "features";
-    for (const { value, method, input, face, use } of rows) {
-      input.checked = !isTokens && !choices.plain && value === choices.method;
-      input.disabled = !result || (method.classSpecific && !hasClasses);
+    const shown = isTokens ? choices.features.mode : !choices.plain && choices.method;
+    for (const { value, method, input, face, use } of [...rows, ...ofTokens]) {
+      const isOfClass = method ? method.classSpecific : value === "classes";
+      input.checked = isTokens === !method && value === shown;
+      input.disabled = !result || (isOfClass && !hasClasses);
       face.title = result && input.disabled ? NO_CLASSES : use;
-    }
-    for (const { value, input } of ofTokens) {
-      input.checked = isTokens && value === choices.features.mode;
-      input.disabled = !result || (value === "classes" && !hasClasses);
     }
   }
 
@@ -249,9 +238,7 @@ function showCosts(host, result) {
       ]
     : [];
   if (!isNew(host, [lines, currentLanguage()])) return;
-  host.replaceChildren(
-    ...lines.flatMap(([term, value]) => [make("dt", { textContent: term }), make("dd", { textContent: value })]),
-  );
+  host.replaceChildren(...definitions(lines));
 }
 
 /** What is known of the network at its patch size: size, how it was made, and how often it is right. */
@@ -263,29 +250,22 @@ function aboutModel(result) {
 }
 
 /** Loads the section about a method when it is opened, and again when a request failed. */
-export function createMethodDocs(panel, request) {
+function createMethodDocs(panel, request) {
   const text = panel.querySelector(".text");
-  const replies = createReplyCache(request, write);
+  const replies = createReplyCache(request, () => setMethod(current));
   let current = "";
-  let written = ""; // the method whose section is on the page
-
-  function write() {
-    if (!panel.open || written === current) return;
-    const { value, error } = replies.get(panel, { kind: "method_docs", method: current }, ({ html }) => html);
-    if (error) text.replaceChildren(error);
-    else if (value !== null) text.innerHTML = value;
-    written = value === null ? "" : current;
-  }
 
   function setMethod(method) {
-    if (method === current) return;
     current = method;
-    write();
+    if (!panel.open) return;
+    const { value, error } = replies.get(panel, { kind: "method_docs", method }, ({ html }) => html);
+    if ((value || error) && isNew(text, [method, error])) text.innerHTML = value ?? "";
+    if (error) text.textContent = error;
   }
 
   function retry() {
     replies.retry();
-    write();
+    setMethod(current);
   }
 
   panel.addEventListener("toggle", retry);

@@ -85,17 +85,7 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
     follow();
   }
 
-  return {
-    start,
-    follow,
-    cancel,
-    brush,
-    lift,
-    restoreAll,
-    dropped,
-    whole: () => whole,
-    error: () => error,
-  };
+  return { start, follow, cancel, brush, lift, restoreAll, dropped, whole: () => whole, error: () => error };
 }
 
 const isSame = (patches, others) => String(patches) === String(others);

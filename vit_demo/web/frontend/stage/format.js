@@ -139,13 +139,8 @@ export function attentionSentence(result, { block, head, direction, query }) {
 /** What its value at a patch means. */
 export function attentionReading(_result, view, patch, value) {
   const values = { share: formatShare(value) };
-  const isItself = view.query === patch;
-  if (view.direction === "from") {
-    return isItself
-      ? translate("keeps *{share}* for itself", values)
-      : translate("gets *{share}* of the attention", values);
-  }
-  return isItself
-    ? translate("keeps *{share}* for itself", values)
+  if (view.query === patch) return translate("keeps *{share}* for itself", values);
+  return view.direction === "from"
+    ? translate("gets *{share}* of the attention", values)
     : translate("gives *{share}* of its attention", values);
 }

@@ -5,7 +5,7 @@
 // without a meaningful value is faint, and the end of a scale that several maps share. A grid is {rows, columns, pixelated}, pixelated for a drawing.
 
 import { constants } from "../shared/constants.js";
-import { make } from "../shared/dom.js";
+import { make, pixelCanvas, pixelsOf } from "../shared/dom.js";
 
 const PHOTO_GREY = 128; // what the legend lies over, as a photo can have any colour
 const LEGEND_STOPS = 16;
@@ -38,23 +38,13 @@ export const isFaint = (map, { floor = 0 } = {}) => peakOf(map) < floor;
 
 /** The pixels of a map, RGBA, one for each patch. */
 export function heatPixels(map, opacity, style = {}, paper = false) {
-  const pixels = new Uint8ClampedArray(4 * map.length);
   const end = scaleEnd(map, style);
-  for (let i = 0; i < map.length; i++) {
-    const [red, green, blue, alpha] = heatColour(map[i] / end, opacity, { signed: style.signed, paper });
-    pixels.set([red, green, blue, 255 * alpha], 4 * i);
-  }
-  return pixels;
+  return pixelsOf(map.length, (i) => heatColour(map[i] / end, opacity, { signed: style.signed, paper }));
 }
 
 /** A map as a canvas with one pixel for each patch; the caller enlarges it. */
-export function heatCanvas(map, grid, opacity, style = {}, canvas = make("canvas")) {
-  canvas.width = grid.columns;
-  canvas.height = grid.rows;
-  const pixels = heatPixels(map, opacity, style, Boolean(grid.pixelated));
-  canvas.getContext("2d").putImageData(new ImageData(pixels, grid.columns, grid.rows), 0, 0);
-  return canvas;
-}
+export const heatCanvas = (map, { rows, columns, pixelated }, opacity, style = {}) =>
+  pixelCanvas(heatPixels(map, opacity, style, Boolean(pixelated)), columns, rows);
 
 /** The colours along the scale, from its low end to its high one, as CSS writes them. */
 export function heatStops(opacity, { signed = false, paper = false } = {}) {

@@ -157,11 +157,7 @@ function createParts(stage, request, viewModules, data) {
       request,
     }),
     caption: createCaption(host, methods),
-    challenge: createChallenge(host, {
-      request,
-      onDrop: drop,
-      redraw: () => redraw(stage),
-    }),
+    challenge: createChallenge(host, { request, onDrop: drop, redraw: () => redraw(stage) }),
     views,
     sections,
   };
@@ -214,7 +210,7 @@ async function showNext(
   const isCurrent = () => isLatest() && isNewest();
   stage.latestPayload = payload;
   if (!payload || payload.empty) {
-    showEmpty(stage, payload?.message);
+    showEmpty(stage, payload ?? {});
     return onShown();
   }
   try {
@@ -233,16 +229,16 @@ async function showNext(
   } catch (error) {
     console.error(error);
     if (!isCurrent()) return;
-    showEmpty(stage, english("This result could not be shown."));
+    showEmpty(stage, { message: english("This result could not be shown.") });
     onShown();
   }
 }
 
 /** Waits for the first reply about the map of a new result, so that most maps are there with their picture. */
 async function prepare(stage, next) {
-  const { result, methods, parts } = stage;
+  const { methods, parts } = stage;
   const choices = { ...choicesOf(stage, next), pinned: null };
-  if (!result || methods[choices.method].map) return;
+  if (stage.host.dataset.ready === "false" || methods[choices.method].map) return;
   await servedMap(parts.replies, next, mapFields(methods, next, choices), "next map").firstReply;
 }
 
@@ -251,6 +247,7 @@ function showResult(stage, next) {
   if (next.rows !== latest.rows || next.columns !== latest.columns) stage.pointing.hovered = null;
   stage.result = stage.latest = next;
   setText(find(".message"), "");
+  stage.picture.style.backgroundImage = "";
   host.classList.remove("waiting");
   for (const each of parts.views) each.show?.(next, parts.dropping.whole());
   render(stage);
@@ -258,17 +255,20 @@ function showResult(stage, next) {
   shownResult.publish(next);
 }
 
-function showEmpty(stage, message) {
+/** Shows a message, by default what to do; for an empty one the page is loading, and `picture` is the address of a copy. */
+function showEmpty(stage, { message = english("Draw a digit or choose a photo."), picture = "" }) {
   const { find, host, parts } = stage;
   stage.result = stage.scene = stage.openedPayload = null;
   parts.dropping.cancel();
   parts.replies.release("map");
-  setText(find(".message"), message || english("Draw a digit or choose a photo."));
-  setProgress(find(".view .progress"), false);
+  setText(find(".message"), message);
+  stage.picture.style.backgroundImage = picture && `url("${picture}")`;
+  setProgress(find(".view .progress"), !message);
   parts.challenge.clear();
   host.classList.add("waiting");
   parts.caption.clear();
+  if (!message) setText(find(".headline"), "");
   for (const each of parts.views) each.show?.(null);
   render(stage);
-  Object.assign(host.dataset, { run: "", top1: "", ready: "empty" });
+  Object.assign(host.dataset, { run: "", top1: "", ready: message ? "empty" : "loading" });
 }

@@ -42,12 +42,16 @@ const ofClass = (what, sentence, reading, ofScore = sentence) => ({
   reading,
 });
 
-const evidenceReading = (result, view, _patch, value) =>
-  translate("evidence for *{name}*: *{value}*", { name: className(result, view), value: logits(value) });
-
-/** Evidence for a class or against it, in values that do not add up to its score. */
-const signedReading = (result, view, patch, value) =>
-  (value < 0 || againstOf(result, view) ? contributionReading : evidenceReading)(result, view, patch, value);
+/** Evidence for a class or against it; of two that are compared, for one of them. */
+function evidenceReading(result, view, _patch, value) {
+  const other = againstOf(result, view);
+  const isForOther = other && value < 0;
+  const about = isForOther ? { label: other.index, against: targetOf(result, view.label).index } : view;
+  const values = { name: className(result, about), value: logits(Math.abs(value)) };
+  return value < 0 && !other
+    ? translate("evidence against *{name}*: *{value}*", values)
+    : translate("evidence for *{name}*: *{value}*", values);
+}
 
 const logits = (value) => translate("{value}\u00a0logits", { value: formatNumber(value) });
 
@@ -100,7 +104,7 @@ const ENTRIES = {
     english(
       "How much each square *contributed* to the score of *{name}*: the score is propagated back through the network, block by block.",
     ),
-    contributionReading,
+    evidenceReading,
   ),
   libra_fullgrad: {
     subject: (result, view) =>
@@ -112,7 +116,7 @@ const ENTRIES = {
           name: className(result, view),
         },
       ),
-    reading: signedReading,
+    reading: evidenceReading,
   },
   grad_cam: ofClass(
     english("Grad-CAM on the tokens before the last block"),
@@ -131,14 +135,14 @@ const ENTRIES = {
   naclip: ofClass(
     english("NACLIP in the last block"),
     english("How much more each square by itself speaks for *{name}* than squares do on average."),
-    contributionReading,
+    evidenceReading,
   ),
   integrated_gradients: ofClass(
     english("gradients while the picture fades in from the mean colour"),
     english(
       "How much each square *contributed* to the score of *{name}*: the gradient of the score at its pixels, averaged while the picture fades in from the mean colour.",
     ),
-    contributionReading,
+    evidenceReading,
   ),
   occlusion: ofClass(
     english("each square left out once"),
@@ -160,18 +164,6 @@ const ENTRIES = {
       }),
   ),
 };
-
-/** @param {any} result @param {any} view @param {number} _patch @param {number} value */
-function contributionReading(result, view, _patch, value) {
-  const other = againstOf(result, view);
-  const isForOther = other && value < 0;
-  const about = isForOther ? { label: other.index, against: targetOf(result, view.label).index } : view;
-  const values = { name: className(result, about), value: logits(Math.abs(value)) };
-  if (other) return translate("evidence for *{name}*: *{value}*", values);
-  return value < 0
-    ? translate("evidence against *{name}*: *{value}*", values)
-    : translate("contributes *{value}* to the score of *{name}*", values);
-}
 
 /**
  * The methods of Python's registry with how each is shown, by name.
@@ -229,7 +221,7 @@ export function classMethod(methods) {
 
 /** The value is a difference of log-probabilities; the two probabilities are easier to read. */
 function occlusionReading(result, view, patch, value) {
-  if (againstOf(result, view)) return contributionReading(result, view, patch, value);
+  if (againstOf(result, view)) return evidenceReading(result, view, patch, value);
   const { label, probability, scores } = targetOf(result, view.label);
   const left = scores === "none" ? probability - value : Math.min(1, probability * Math.exp(-value));
   return translate("without this square, {label} has *{left}* instead of {probability}", {

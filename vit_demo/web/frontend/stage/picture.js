@@ -1,7 +1,7 @@
 // @ts-check
 // The picture under its heatmap, with its grid and the marked patches, at the screen's own density.
 
-import { fitInside, patchAt, patchBox } from "../shared/geometry.js";
+import { fitInside, middlePatch, neighbour, patchAt, patchBox } from "../shared/geometry.js";
 import { heatCanvas } from "./heatmapColours.js";
 
 const FINEST_GRID = 8; // CSS pixels; lines between smaller patches would hide the picture
@@ -11,9 +11,10 @@ const GREYNESS = 0.75; // of a photo below a map
 const HATCH = 7; // CSS pixels between two lines
 const NONE = new Set();
 
-/** Fits the canvas into its box, whose size never changes, and returns its size in CSS pixels. */
-export function fitCanvas(canvas, host, pictureSize) {
-  const size = fitInside(pictureSize, [host.clientWidth, host.clientHeight]);
+/** Fits the canvas into the box that it is in, whose size never changes, and returns its size in CSS pixels. */
+export function fitCanvas(canvas, pictureSize) {
+  const { clientWidth, clientHeight } = canvas.parentElement;
+  const size = fitInside(pictureSize, [clientWidth, clientHeight]);
   const pixels = size.map((side) => Math.round(side * devicePixelRatio));
   if (canvas.width !== pixels[0] || canvas.height !== pixels[1]) {
     [canvas.width, canvas.height] = pixels;
@@ -79,7 +80,7 @@ export function paintPatches(
 }
 
 /**
- * Paints a result under a map, one value for each patch, or null; `style` is how it is coloured, see heatmapColours.js.
+ * Paints a result, under a map if there is one, a value for each patch; `style` is how it is coloured, see heatmapColours.js.
  *
  * @param {any} options those of a `Painting`, too
  */
@@ -149,7 +150,6 @@ function hatchPatches(context, box, result, dropped) {
   context.restore();
 }
 
-/** White with a dark edge, so that the lines stand out from any two colours. */
 function paintBorders(context, [width, height], borders) {
   context.beginPath();
   for (const [fromColumn, fromRow, toColumn, toRow] of borders) {
@@ -157,11 +157,7 @@ function paintBorders(context, [width, height], borders) {
     context.lineTo(toColumn * width, toRow * height);
   }
   context.lineCap = "square";
-  for (const [colour, weight] of HALO) {
-    context.strokeStyle = colour;
-    context.lineWidth = weight + 1.5;
-    context.stroke();
-  }
+  paintHalo(context, 1.5, () => context.stroke());
 }
 
 function paintLabels(context, box, grid, labels, disc) {
@@ -191,11 +187,17 @@ function paintLabels(context, box, grid, labels, disc) {
   }
 }
 
-/** A line of white in a dark halo stands out from any picture and heatmap: [colour, wider by]. @type {[string, number][]} */
-const HALO = [
-  ["rgb(0 0 0 / 55%)", 2.5],
-  ["#fff", 0],
-];
+/** A line of white in a dark halo stands out from any picture and heatmap. */
+function paintHalo(context, width, stroke) {
+  for (const [colour, wider] of /** @type {[string, number][]} */ ([
+    ["rgb(0 0 0 / 55%)", 2.5],
+    ["#fff", 0],
+  ])) {
+    context.strokeStyle = colour;
+    context.lineWidth = width + wider;
+    stroke();
+  }
+}
 
 /** Never too small to find. */
 function outlinePatch(context, patch, weight) {
@@ -204,27 +206,35 @@ function outlinePatch(context, patch, weight) {
   const x = patch.left + (patch.width - width) / 2;
   const y = patch.top + (patch.height - height) / 2;
   context.lineJoin = "round";
-  for (const [style, extra] of HALO) {
-    context.strokeStyle = style;
-    context.lineWidth = weight + extra;
-    context.strokeRect(x, y, width, height);
-  }
+  paintHalo(context, weight, () => context.strokeRect(x, y, width, height));
 }
 
 // From mouse, finger and keyboard on the picture to patches.
 
 /** [down, right] of each arrow key. */
-export const ARROW_STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+const ARROW_STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 const NO_BRUSH = { isOn: () => false, over: (/** @type {number} */ _patch) => {}, lift: () => {} };
 
 /**
- * Calls `hover(patch | null)`, `click(patch)`, `move([down, right])`, `press()` and `leave()` for what the visitor does
- * on the canvas; `getGrid()` returns {rows, columns}, or null while there is nothing to point at. `brush` is
- * {isOn(), over(patch), lift()}: while it is on, a pressed pointer brushes over patches and clicks none; a finger brushes
- * sideways, and scrolls up and down.
+ * Calls `hover(patch | null)`, `click(patch)`, `press()` and `leave()` for what the visitor does on the canvas, and `move(patch)`
+ * for an arrow key, which leads from the patch `at()` past those that are `skipped(patch)`; `getGrid()` returns {rows, columns},
+ * or null while there is nothing to point at. `brush` is {isOn(), over(patch), lift()}: while it is on, a pressed pointer
+ * brushes over patches and clicks none; a finger brushes sideways, and scrolls up and down. `shortcut(key)` returns whether another
+ * key does something.
  */
-export function listenToPatches(canvas, getGrid, { hover, click, move, leave, press = () => {}, brush = NO_BRUSH }) {
+export function listenToPatches(canvas, getGrid, actions) {
+  const {
+    hover,
+    click,
+    leave,
+    at,
+    move = hover,
+    press = () => {},
+    skipped = () => false,
+    brush = NO_BRUSH,
+    shortcut = () => false,
+  } = actions;
   let first = /** @type {number | null} */ (null); // the patch where a finger touched, which may be about to scroll
   let brushed = /** @type {number | null} */ (null); // the last patch under a pressed brush
   const patchUnder = ({ clientX, clientY }) => patchAt(clientX, clientY, canvas.getBoundingClientRect(), getGrid());
@@ -237,6 +247,14 @@ export function listenToPatches(canvas, getGrid, { hover, click, move, leave, pr
   function end() {
     if (brushed !== null) brush.lift();
     first = brushed = null;
+  }
+
+  function step(direction) {
+    const start = at();
+    if (start === null) return move(middlePatch(getGrid()));
+    let [patch, next] = [start, neighbour(start, direction, getGrid())];
+    while (next !== patch && skipped(next)) [patch, next] = [next, neighbour(next, direction, getGrid())];
+    if (!skipped(next)) move(next);
   }
 
   canvas.addEventListener("pointerdown", (event) => {
@@ -266,10 +284,10 @@ export function listenToPatches(canvas, getGrid, { hover, click, move, leave, pr
   });
   canvas.addEventListener("keydown", (event) => {
     if (!getGrid() || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key in ARROW_STEPS) move(ARROW_STEPS[event.key]);
+    if (event.key in ARROW_STEPS) step(ARROW_STEPS[event.key]);
     else if (event.key === "Enter" || event.key === " ") press();
     else if (event.key === "Escape" || event.key === "Home") leave();
-    else return;
+    else if (!shortcut(event.key.toLowerCase())) return;
     event.preventDefault();
   });
 }

@@ -122,6 +122,16 @@ export const decodeTrace = ({ q, k, logsumexp }) => ({
   logsumexp: decodeFloat32(logsumexp),
 });
 
+/** The cosine similarities, -1 to 1, of one of `count` vectors of length 1, which stand one after the other, to all of them. */
+export function similarities(vectors, count, index) {
+  const width = vectors.length / count;
+  const own = vectors.subarray(index * width, (index + 1) * width);
+  return Float32Array.from({ length: count }, (_, other) => {
+    const product = own.reduce((sum, value, i) => sum + value * vectors[other * width + i], 0);
+    return Math.max(-1, Math.min(1, product));
+  });
+}
+
 // Attention maps of a result, computed in the browser from what came with it.
 
 const CACHE_SIZE = 2000; // rows and columns, 3 KB each at 785 tokens
@@ -153,56 +163,42 @@ function mapOfLevels({ levels, peaks }, index, numPatches) {
   return Float32Array.from(values, (level) => (level / FULL_LEVEL) * peaks[index]);
 }
 
-export function rolloutMap({ rollout }) {
-  return Float32Array.from(rollout.levels, (level) => (level / FULL_LEVEL) * rollout.peaks[0]);
-}
+export const rolloutMap = ({ rollout, numPatches }) => mapOfLevels(rollout, 0, numPatches);
 
-/** Attention from `token` to every token, exp(q_token . k_j - logsumexp_token). Sums to 1. */
-export function attentionRow({ q, k, logsumexp }, numTokens, head, token) {
+/**
+ * Attention "from" `token` to every token, exp(q_token . k_j - logsumexp_token), which sums to 1; or from every token "to" it,
+ * exp(q_i . k_token - logsumexp_i).
+ */
+export function attentionOf({ q, k, logsumexp }, numTokens, head, token, direction) {
+  const isFrom = direction === "from";
+  const [own, others] = isFrom ? [q, k] : [k, q];
   const width = q.length / logsumexp.length;
   const first = head * numTokens;
-  const row = new Float32Array(numTokens);
-  const query = q.subarray((first + token) * width, (first + token + 1) * width);
-  for (let j = 0, at = first * width; j < numTokens; j++) {
-    let sum = -logsumexp[first + token];
-    for (let d = 0; d < width; d++) sum += query[d] * k[at++];
-    row[j] = Math.exp(sum);
+  const vector = own.subarray((first + token) * width, (first + token + 1) * width);
+  const attention = new Float32Array(numTokens);
+  for (let other = 0, at = first * width; other < numTokens; other++) {
+    let sum = -logsumexp[first + (isFrom ? token : other)];
+    for (let d = 0; d < width; d++) sum += vector[d] * others[at++];
+    attention[other] = Math.exp(sum);
   }
-  return row;
+  return attention;
 }
 
-/** Attention from every token to `token`, exp(q_i . k_token - logsumexp_i). */
-export function attentionColumn({ q, k, logsumexp }, numTokens, head, token) {
-  const width = q.length / logsumexp.length;
-  const first = head * numTokens;
-  const column = new Float32Array(numTokens);
-  const key = k.subarray((first + token) * width, (first + token + 1) * width);
-  for (let i = 0, at = first * width; i < numTokens; i++) {
-    let sum = -logsumexp[first + i];
-    for (let d = 0; d < width; d++) sum += q[at++] * key[d];
-    column[i] = Math.exp(sum);
-  }
-  return column;
-}
-
-/** One row ("from") or column ("to") of a block whose trace is here, for all tokens, computed once. */
+/** The attention of a block whose trace is here, computed once. */
 function tokenAttention(result, { block, head, direction }, token) {
   const { attentionCache: cache, numTokens } = result;
   const key = `${block} ${head} ${direction} ${token}`;
   if (!cache.has(key)) {
     if (cache.size >= CACHE_SIZE) cache.clear();
-    const compute = direction === "from" ? attentionRow : attentionColumn;
     const trace = result.traces.get(block);
-    cache.set(
-      key,
-      overHeads(result, head, numTokens, (h) => compute(trace, numTokens, h, token)),
-    );
+    const ofHead = (h) => attentionOf(trace, numTokens, h, token, direction);
+    cache.set(key, overHeads(result, head, numTokens, ofHead));
   }
   return cache.get(key);
 }
 
 /** The values of one head, or for head -1 the mean over all heads. */
-function overHeads({ numHeads }, head, length, valuesOf) {
+export function overHeads({ numHeads }, head, length, valuesOf) {
   if (head >= 0) return valuesOf(head);
   const mean = new Float32Array(length);
   for (let h = 0; h < numHeads; h++) {

@@ -5,12 +5,6 @@
 import { peakOf, scaleEnd } from "./heatmapColours.js";
 import { classTokenMap } from "./result.js";
 
-/** What a visitor can choose for the scale: [name, words]. */
-export const SCALES = [
-  ["shared", "shared"],
-  ["own", "of this map"],
-];
-
 /** What stays the same picture when patches are rubbed out, or model, patch size and fit change. */
 const pictureOf = ({ source, photo }) =>
   JSON.stringify([source.digit, source.drawing, source.example, source.upload, Boolean(photo)]);

@@ -2,14 +2,13 @@
 // What a stage keeps, what a visitor does to it, and the frame that follows from that and the view of the page's state.
 
 import { isNew, setProgress, setText } from "../shared/dom.js";
-import { middlePatch, neighbour } from "../shared/geometry.js";
 import { english, translate } from "../shared/language.js";
 import { modelInput, PUSH, pageState, REPLACE } from "../shared/pageState.js";
 import { FIRST_GUESS, firstPointing, isStep, validFor, viewOf } from "./choices.js";
 import { placeOf, targetOf } from "./format.js";
 import { classMethod } from "./methods.js";
 import { loadTrace, mapFields, servedMap } from "./onDemand.js";
-import { fitCanvas, paintPatches, paintResult } from "./picture.js";
+import { fitCanvas, paintResult } from "./picture.js";
 import { createScales } from "./scales.js";
 import { FIRST_SECTION } from "./sections.js";
 
@@ -100,16 +99,11 @@ export function render(stage) {
   for (const each of parts.views) if (each.sections.includes(choices.section)) each.draw?.(drawing);
 }
 
-function paint({ canvas, picture, methods, scene }, { result, map, style, choices, tokens, hidden: dropped }) {
-  const size = fitCanvas(canvas, picture, result.size);
-  const { opacity, smooth, hovered } = choices;
-  const queried = methods[choices.method].uses.includes("patch") && !choices.plain ? scene.view.query : null;
-  if (tokens)
-    paintPatches(canvas, size, result, { ...tokens, image: result.picture, pixelated: result.pixelated, dropped });
-  else {
-    const shownMap = choices.plain ? null : map;
-    paintResult(canvas, size, result, { map: shownMap, style, opacity, smooth, queried, hovered, dropped });
-  }
+function paint({ canvas, methods, scene }, { result, map, style, choices, tokens, hidden: dropped }) {
+  const { opacity, smooth, hovered, plain } = choices;
+  const queried = methods[choices.method].uses.includes("patch") && !plain ? scene.view.query : null;
+  const shown = tokens ?? { map: plain ? null : map, style, opacity, smooth, queried, hovered };
+  paintResult(canvas, fitCanvas(canvas, result.size), result, { ...shown, dropped });
 }
 
 /** Makes the scene that of the choices, once its map is there; returns the entries of what the server is asked for. */
@@ -130,7 +124,7 @@ function updateScene(stage, choices) {
 
 /** What the picture shows and what a click on it does: the words below it, and the switch. */
 function updateButtons(stage, choices) {
-  const { find, host, methods, result, latest } = stage;
+  const { find, host, result, latest } = stage;
   const shown = shownWord(stage, choices);
   for (const button of find(".words").children) {
     button.setAttribute("aria-pressed", String(button.dataset.show === shown));
@@ -146,7 +140,6 @@ function updateButtons(stage, choices) {
     button.setAttribute("aria-pressed", String((button.dataset.mode === "look") === isLooking));
   }
   host.classList.toggle("rubbing", !isLooking);
-  host.classList.toggle("by-class", Boolean(methods[choices.method].classSpecific));
 }
 
 const LONGEST_NAME = 2; // characters; a longer name of a class would push the switch away
@@ -163,21 +156,12 @@ function shownWord({ methods }, { section, plain, method }) {
 export function showWord(stage, word) {
   retry(stage);
   const { methods } = stage;
-  const { classSpecific } = methods[choicesOf(stage).method];
-  const method = word === "class" ? classMethod(methods) : "attention";
-  if (word === "plain") change(stage, { section: FIRST_SECTION, plain: true });
-  else if (word === "class" && classSpecific)
-    change(stage, { section: FIRST_SECTION, plain: false, method, pinned: null });
-  else
-    change(stage, {
-      section: FIRST_SECTION,
-      plain: false,
-      method,
-      pinned: null,
-      block: null,
-      head: -1,
-      direction: "from",
-    });
+  if (word === "plain") return change(stage, { section: FIRST_SECTION, plain: true });
+  const isOfClass = word === "class";
+  const method = isOfClass ? classMethod(methods) : "attention";
+  const keepsPlace = isOfClass && methods[choicesOf(stage).method].classSpecific;
+  const place = keepsPlace ? {} : { block: null, head: -1, direction: "from" };
+  change(stage, { section: FIRST_SECTION, plain: false, method, pinned: null, ...place });
 }
 
 /** Chooses what a click on the picture does: "rub" takes the patch out, "look" keeps its own map. */
@@ -225,7 +209,7 @@ export function retry(stage) {
   redraw(stage);
 }
 
-export function clickPatch(stage, patch) {
+function clickPatch(stage, patch) {
   if (!stage.result) return;
   const choices = choicesOf(stage);
   if (choices.dropping && choices.pinned === null) toggleDropped(stage, patch);
@@ -247,7 +231,7 @@ export function keptClass(stage) {
   return stage.methods[method].classSpecific ? { label: targetOf(stage.result, label).index } : {};
 }
 
-export function pin(stage, patch) {
+function pin(stage, patch) {
   change(stage, { pinned: patch });
   if (patch !== null) return;
   const { hasClassToken } = stage.result;
@@ -264,18 +248,34 @@ function toggleDropped({ find, result, parts: { dropping } }, patch) {
   setText(find(".spoken"), news);
 }
 
+const WORDS = { 1: "plain", 2: "attention", 3: "class" };
+
+/** Presses the button of a key, while the picture has the focus; returns whether there is one. */
+function pressShortcut(stage, key) {
+  const shown = stage.find("[data-block][aria-pressed=true]")?.dataset.block ?? choicesOf(stage).block;
+  const buttons = {
+    r: "[data-mode][aria-pressed=false]",
+    "[": `[data-block="${Number(shown) - 1}"]`,
+    "]": `[data-block="${Number(shown) + 1}"]`,
+  };
+  const button = stage.find(buttons[key] ?? `[data-show=${WORDS[key]}]`);
+  button?.click();
+  return Boolean(button);
+}
+
 /** What pointer and keys on the picture do, as `listenToPatches` takes it. */
 export function patchActions(stage) {
   return {
     hover: (patch) => patch !== stage.pointing.hovered && change(stage, { hovered: patch }),
     click: (patch) => clickPatch(stage, patch),
-    move(step) {
-      const { result, parts, methods } = stage;
-      const { pinned, hovered, dropping, method, plain, section } = choicesOf(stage);
-      const from = pinned ?? hovered;
-      const patch = from === null ? middlePatch(result) : neighbour(from, step, result);
-      parts.caption.announceNext();
-      const keeps = methods[method].uses.includes("patch") && !dropping && !plain && section !== "features";
+    at() {
+      const { pinned, hovered } = choicesOf(stage);
+      return pinned ?? hovered;
+    },
+    move(patch) {
+      const { dropping, method, plain, section } = choicesOf(stage);
+      stage.parts.caption.announceNext();
+      const keeps = stage.methods[method].uses.includes("patch") && !dropping && !plain && section !== "features";
       if (keeps) pin(stage, patch);
       else change(stage, { hovered: patch });
     },
@@ -284,6 +284,7 @@ export function patchActions(stage) {
       over: (patch) => stage.parts.dropping.brush(patch),
       lift: () => stage.parts.dropping.lift(),
     },
+    shortcut: (key) => pressShortcut(stage, key),
     press() {
       const { hovered } = choicesOf(stage);
       if (hovered !== null) clickPatch(stage, hovered);

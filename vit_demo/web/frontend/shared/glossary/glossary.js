@@ -1,18 +1,14 @@
 // @ts-check
 // The field's terms, each explained where it is met: on hover, on focus with the Tab key, and on tap.
 
-import { make, newId, setText } from "../dom.js";
+import { definitions, make, newId, setText } from "../dom.js";
 import { translate } from "../language.js";
 import { TERMS } from "./texts.js";
 
 /** All terms with their explanations, as a list of definitions. */
 export function createTermList(host) {
-  host.replaceChildren(
-    ...TERMS.map(partsOf).flatMap(({ words, explanation }) => [
-      make("dt", { textContent: words.split("|")[0] }),
-      make("dd", { textContent: explanation }),
-    ]),
-  );
+  const lines = TERMS.map(partsOf).map(({ words, explanation }) => [words.split("|")[0], explanation]);
+  host.replaceChildren(...definitions(lines));
 }
 
 /** A term in the page's language. */

@@ -8,7 +8,7 @@ import { createReplyCache, SETTLE } from "../../../shared/requests.js";
 import { formatProbability, formatShare, isPooling, queryName } from "../../format.js";
 import { peakOf } from "../../heatmapColours.js";
 import { paintResult } from "../../picture.js";
-import { attentionMap, decodeMaps, mapsOfLevels } from "../../result.js";
+import { attentionMap, decodeMaps, mapsOfLevels, overHeads } from "../../result.js";
 import { attentionEnd } from "../../scales.js";
 
 const OPACITY = 0.8; // small pictures need more heat than the large one
@@ -22,7 +22,7 @@ export const html = `
   <section class="blocks" aria-label="How it gets there">
     <div>
       <div class="scroller"><div class="cells" role="group" aria-label="Every block"></div></div>
-      <p class="hint">What it would say after each block: early answers are only a tendency.
+      <p class="hint">What it would say after each block: early answers, in grey, are only a tendency.
         <button type="button" class="link more" aria-expanded="false">All heads</button></p>
     </div>
     <button type="button" class="primary tour">See how it gets there</button>
@@ -30,11 +30,10 @@ export const html = `
 
 export function create(card, { request, pickBlock, change, redraw, stepCode }) {
   const find = (selector) => card.querySelector(selector);
-  const [grid, more, tour] = [".cells", ".more", ".tour"].map(find);
+  const [scroller, grid, more, tour] = [".scroller", ".cells", ".more", ".tour"].map(find);
   const replies = createReplyCache(request, redraw);
   let rows = []; // rows[0] are the blocks, each the mean of its heads; the others are the heads'
   let expanded = false;
-  let painted = ""; // what the cells show
 
   function build({ numBlocks, numHeads }) {
     grid.style.setProperty("--blocks", numBlocks);
@@ -80,19 +79,15 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
 
   function draw({ result, whole, method, choices }) {
     const shape = [result.numBlocks, result.numHeads, expanded, currentLanguage()];
-    if (isNew(grid, shape)) {
-      build(result);
-      painted = card.dataset.shown = "";
-    }
+    if (isNew(grid, shape)) build(result);
     const query = choices.pinned !== null && result.tokenOf[choices.pinned] >= 0 ? choices.pinned : null;
     const maps = mapsOf(result, query);
-    const key = JSON.stringify([result.run, result.dropped, query, Boolean(maps), document.body.className]);
-    if (maps && key !== painted) {
-      paint(result, whole, maps, query);
-      painted = key;
-    }
+    const key = [shape, result.run, result.dropped, query, document.body.className];
+    if (maps && isNew(scroller, key)) paint(result, whole, maps, query);
     const answers = answersOf(result);
-    if (answers || !result.predictions.length) writeAnswers(result, answers);
+    if ((answers || !result.predictions.length) && isNew(card, [shape, result.run, answers])) {
+      writeAnswers(result, answers);
+    }
     mark(method, choices);
   }
 
@@ -105,8 +100,7 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
         : queryName(result, query);
     grid.ariaLabel = translate("Every block: attention from the {query}", { query: name });
     eachCell((cell, b, r) => {
-      const heads = maps.slice(b * numHeads, (b + 1) * numHeads);
-      const map = r ? heads[r - 1] : meanOf(heads, numPatches);
+      const map = overHeads(result, r - 1, numPatches, (h) => maps[b * numHeads + h]);
       paintCell(cell.firstChild, result, map, attentionEnd(whole, r - 1));
       const values = { block: b + 1, head: r, peak: formatShare(peakOf(map)) };
       cell.title = cell.ariaLabel = r
@@ -116,22 +110,23 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
     });
   }
 
-  /** Below the blocks; an answer that stays for several blocks is written once, across them. */
+  /** Below the blocks; an answer that stays for several blocks is written once, across them, in grey until the last one stands. */
   function writeAnswers(result, answers) {
     const [first] = result.predictions;
-    if (!isNew(card, [result.run, answers, currentLanguage()])) return;
     const host = find(".answers");
     if (!answers) return host.replaceChildren();
+    const settled = answers.findLastIndex(({ label }) => label !== first.name) + 1;
     const nodes = answers.map(({ label, probability }, block) => {
-      const isFinal = label === first.name;
       const starts = block === 0 || answers[block - 1].label !== label;
       const length = answers.slice(block).findIndex((one) => one.label !== label);
       const span = length < 0 ? answers.length - block : length;
-      const name = make("strong", { translate: false, title: translateName(label) }, translateName(label));
+      const words = translateName(label);
+      const said = block < settled ? `${words}?` : words;
+      const name = make("strong", { translate: false, title: words }, said);
       name.style.gridColumn = `${block + 1} / span ${span}`;
       const number = make("span", { textContent: formatProbability(probability, first.scores) });
       number.style.gridColumn = `${block + 1}`;
-      for (const node of [name, number]) node.classList.toggle("yes", isFinal);
+      for (const node of [name, number]) node.classList.toggle("yes", block >= settled);
       return starts ? [name, number] : [number];
     });
     host.replaceChildren(...nodes.flat());
@@ -160,13 +155,10 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
   const show = (result) => {
     if (result) return;
     grid.replaceChildren();
-    grid.dataset.shown = card.dataset.shown = "";
+    for (const host of [grid, scroller, card]) host.dataset.shown = "";
   };
   return { show, draw, retry: replies.retry };
 }
-
-const meanOf = (maps, length) =>
-  Float32Array.from({ length }, (_, i) => maps.reduce((sum, map) => sum + map[i], 0) / maps.length);
 
 /** A small picture under its map, with rubbed squares hatched; one scale for all blocks. */
 function paintCell(canvas, result, map, end) {

@@ -242,10 +242,5 @@ export function trainingCode({ network, fields, last }, defaults) {
   ].join("\n");
 }
 
-const LITERALS = new Map([
-  [null, "None"],
-  [true, "True"],
-  [false, "False"],
-]);
-
-const literal = (value) => LITERALS.get(value) ?? JSON.stringify(value);
+const CONSTANTS = { null: "None", true: "True", false: "False" };
+const literal = (value) => CONSTANTS[String(value)] ?? JSON.stringify(value);

@@ -1,8 +1,7 @@
 // @ts-check
 // One column of a comparison: its choices, its picture, and what is known about it.
 
-import { fillSelect, make, setProgress, setText } from "../../../shared/dom.js";
-import { middlePatch, neighbour } from "../../../shared/geometry.js";
+import { definitions, fillSelect, make, setProgress, setText } from "../../../shared/dom.js";
 import { english, formatCount, translate } from "../../../shared/language.js";
 import { MOST_COLUMNS } from "../../../shared/link.js";
 import { menuModels } from "../../../shared/pageState.js";
@@ -33,7 +32,7 @@ const HTML = `
 export function createColumn(methods, { onChange, onHover, onRemove }) {
   const element = make("section", { className: "column", innerHTML: HTML });
   const find = (selector) => element.querySelector(selector);
-  const [canvas, pane] = [find("canvas"), find(".pane")];
+  const canvas = find("canvas");
   const selects = Object.fromEntries([...element.querySelectorAll("select")].map((one) => [one.dataset.compare, one]));
   let shown = /** @type {any} */ (null); // what `show` was called with
 
@@ -46,10 +45,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     hover,
     click: hover,
     leave: () => hover(null),
-    move(step) {
-      const { result, hovered } = shown;
-      hover(hovered === null ? middlePatch(result) : neighbour(hovered, step, result));
-    },
+    at: () => shown.hovered,
   });
 
   /**
@@ -86,8 +82,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     canvas.style.visibility = result ? "" : "hidden";
     if (!result) return;
     const style = { ...methods[choices.method].style(result), end };
-    const size = fitCanvas(canvas, pane, result.size);
-    paintResult(canvas, size, result, { map, style, opacity: OPACITY, hovered });
+    paintResult(canvas, fitCanvas(canvas, result.size), result, { map, style, opacity: OPACITY, hovered });
   }
 
   function describe() {
@@ -109,11 +104,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
           [english("Insertion ↑"), areas ? written(areas.insertion) : "–"],
         ]
       : [];
-    const lines = rows.flatMap(([term, value]) => [
-      make("dt", { textContent: term }),
-      make("dd", { textContent: value, title: value }),
-    ]);
-    find("dl").replaceChildren(...lines);
+    find("dl").replaceChildren(...definitions(rows));
     const isRead = result && map && hovered !== null;
     setText(find(".at"), isRead ? `${placeOf(result, hovered)}: *${method.written(map[hovered])}*` : "");
     const target = method.classSpecific && first ? ` (${targetOf(result, choices.label).label})` : "";

@@ -23,7 +23,7 @@ export const html = `
       <button type="button" class="quiet add">Add a column</button>
       <button type="button" class="quiet reset">Reset</button>
       <button type="button" class="quiet measure">Measure deletion and insertion</button>
-      <p class="scales"></p>
+      <p class="hint scales"></p>
     </div>
     <div class="columns"></div>
   </section>`;
@@ -59,12 +59,11 @@ export function create(card, { request, methods, curves, change }) {
     });
     find(".add").disabled = !columns.length || columns.length >= MOST;
     find(".measure").disabled = !columns.length || columns.some(({ result, progress }) => !result || progress);
-    const words = maps.map(({ unit, style, format }) => [
-      unit,
-      style.signed
-        ? translate("colours from *−{end}* to *{end}*: {unit}", { end: format(ends.get(unit)), unit: translate(unit) })
-        : translate("colours from 0 to *{end}*: {unit}", { end: format(ends.get(unit)), unit: translate(unit) }),
-    ]);
+    const words = maps.map(({ unit, style, format }) => {
+      const end = format(ends.get(unit));
+      const values = { low: style.signed ? `−${end}` : 0, end, unit: translate(unit) };
+      return [unit, translate("colours from *{low}* to *{end}*: {unit}", values)];
+    });
     const nothing = english("Draw a digit or choose a photo.");
     setText(find(".scales"), whole ? [...new Map(/** @type {any} */ (words)).values()].join(" · ") : nothing);
   }

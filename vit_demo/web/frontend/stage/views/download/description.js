@@ -112,18 +112,28 @@ const fileSafe = (text) => text.replaceAll(/[^\p{L}\p{N}.]+/gu, "-").replaceAll(
 /** The name of a saved map without its extension: picture, method, block, head and query (from 1, as on the page), model. */
 export function nameOf(saved) {
   const { result, name } = saved;
-  const { fields, target, against } = fieldsOf(saved);
   const { preset, patch_size: size } = result.source;
-  const parts = [pictureOf(saved), name];
-  if (target !== null) parts.push(target);
-  if (against) parts.push("not", against);
-  if ("block" in fields) parts.push(`block${fields.block + 1}`);
-  if ("head" in fields) parts.push(fields.head < 0 ? "mean" : `head${fields.head + 1}`);
-  if (fields.query !== undefined && fields.query !== null)
-    parts.push(`row${Math.floor(fields.query / result.columns) + 1}`, `col${(fields.query % result.columns) + 1}`);
-  if (fields.direction === "to") parts.push("to");
-  return [...parts, preset, String(size)].map(fileSafe).join("-");
+  const options = optionsOf(saved).map(([part]) => part);
+  return [pictureOf(saved), name, ...options, preset, String(size)].map(fileSafe).join("-");
 }
+
+/** What is chosen of a map, each as a part of a name, as an argument of Python, and of the command where it is no default. */
+function optionsOf(saved) {
+  const { result } = saved;
+  const { fields, target, against } = fieldsOf(saved);
+  const { block, head, query = null, direction } = fields;
+  const [row, column] = cellOf(query, result);
+  return [
+    target !== null && [target, `label=${JSON.stringify(target)}`, `--label ${quoted(target)}`],
+    against && [`not-${against}`, `against=${JSON.stringify(against)}`, `--against ${quoted(against)}`],
+    "block" in fields && [`block${block + 1}`, `block=${block}`, block < result.numBlocks - 1 && `--block ${block}`],
+    "head" in fields && (head < 0 ? ["mean", "head=None"] : [`head${head + 1}`, `head=${head}`, `--head ${head}`]),
+    query !== null && [`row${row + 1}-col${column + 1}`, `query=(${row}, ${column})`, `--query ${row},${column}`],
+    direction === "to" && ["to", 'direction="to"', "--direction to"],
+  ].filter(Boolean);
+}
+
+const quoted = (text) => (/^\w+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
 /** The name of the file with the model's input; code and command read it. */
 export const nameOfInput = (saved) =>
@@ -135,16 +145,10 @@ const fitOf = ({ fit }) => (fit === "crop" ? "squash" : fit);
 /** Python code that computes the map. */
 export function pythonOf(saved) {
   const { result, name } = saved;
-  const { fields, target, against } = fieldsOf(saved);
+  const { fields } = fieldsOf(saved);
   const { preset, patch_size: size, dropped, words } = result.source;
   const place = (patch) => `(${cellOf(patch, result).join(", ")})`;
-  const options = [`"${name}"`];
-  if (target !== null) options.push(`label=${JSON.stringify(target)}`);
-  if (against) options.push(`against=${JSON.stringify(against)}`);
-  if ("block" in fields) options.push(`block=${fields.block}`);
-  if ("head" in fields) options.push(`head=${fields.head < 0 ? "None" : fields.head}`);
-  if (fields.query !== undefined && fields.query !== null) options.push(`query=${place(fields.query)}`);
-  if (fields.direction === "to") options.push('direction="to"');
+  const options = [`"${name}"`, ...optionsOf(saved).map(([, argument]) => argument)];
   const counted = ["block", "head", "query"].some((each) => (fields[each] ?? -1) !== -1) ? "  # counted from 0" : "";
   const without = dropped.length ? `ex = ex.drop_patches([${dropped.map(place).join(", ")}])\n` : "";
   const fit = result.pixelated ? "" : `, fit="${fitOf(result.source)}"`;
@@ -161,24 +165,13 @@ ex.overlay(values, method="${name}").save("${name}.png")
 /** The shell command for the map, or null if patches were dropped, which the command line cannot do. */
 export function commandOf(saved) {
   const { result, name } = saved;
-  const { fields, target, against } = fieldsOf(saved);
   const { preset, patch_size: size, dropped, words } = result.source;
   if (dropped.length) return null;
-  const quoted = (text) => (/^\w+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-  const classes =
-    (target === null ? "" : ` --label ${quoted(target)}`) + (against ? ` --against ${quoted(against)}` : "");
-  const labels = words ? ` --labels ${quoted(words.join())}` : "";
-  const how = (result.pixelated ? "" : ` --fit ${fitOf(result.source)}`) + labels;
-  const options = how + classes + mapOptionsOf(result, fields);
-  return `python -m vit_demo explain ${nameOfInput(saved)} --preset ${preset} --patch-size ${size} --method ${name}${options}`;
-}
-
-/** The options of the command line that differ from its defaults: the last block, the mean of its heads, no query. */
-function mapOptionsOf(result, { block = result.numBlocks - 1, head = -1, query = null, direction = "from" }) {
-  const options = [];
-  if (block !== result.numBlocks - 1) options.push(`--block ${block}`);
-  if (head >= 0) options.push(`--head ${head}`);
-  if (query !== null) options.push(`--query ${cellOf(query, result).join()}`);
-  if (direction === "to") options.push("--direction to");
-  return options.map((option) => ` ${option}`).join("");
+  const options = [
+    `python -m vit_demo explain ${nameOfInput(saved)} --preset ${preset} --patch-size ${size} --method ${name}`,
+    !result.pixelated && `--fit ${fitOf(result.source)}`,
+    words && `--labels ${quoted(words.join())}`,
+    ...optionsOf(saved).map(([, , option]) => option),
+  ];
+  return options.filter(Boolean).join(" ");
 }

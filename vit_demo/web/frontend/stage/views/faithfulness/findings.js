@@ -1,8 +1,9 @@
 // @ts-check
 // What a test of a heatmap found, in words.
 
-import { make, setProgress, setText } from "../../../shared/dom.js";
+import { isNew, make, makeButton, setProgress, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
+import { createRequestIds } from "../../../shared/requests.js";
 import { formatArea, percent } from "../../format.js";
 import { compare, mapFields } from "../../onDemand.js";
 
@@ -23,7 +24,7 @@ export function faithfulnessText(name, { deletion, insertion }) {
   ];
 }
 
-export const beatsAll = ({ random, orders_beaten: ordersBeaten }) => ordersBeaten === random.length;
+const beatsAll = ({ random, orders_beaten: ordersBeaten }) => ordersBeaten === random.length;
 
 /** By whether the heatmap deletes, and then inserts, better than every random order. */
 const VERDICTS = [
@@ -160,27 +161,27 @@ export const asPercentage = (value) => percent(100 * value);
 const defaults = ({ numBlocks }) => ({ block: numBlocks - 1, head: -1, direction: "from", pinned: null });
 
 /**
- * Builds the table in `panel`. `show(next)` says what can be compared, {result, label, against, name, baseline}, or null;
- * what was found stays as long as that is the same.
+ * Builds the table in `panel`. `show(next)` says what can be compared, {result, label, against, name, measure, baseline}, or
+ * null; what was found stays as long as that is the same. `onMethod(name)` is called with a method that is chosen in it.
  */
-export function createMethodTable(panel, methods, curves) {
+export function createMethodTable(panel, methods, curves, onMethod) {
   const find = (selector) => panel.querySelector(selector);
   const [button, table, status, bar] = ["button", "table", ".table-status", ".progress"].map(find);
+  const runs = createRequestIds();
   let about = /** @type {any} */ (null);
-  let key = "";
-  let running = /** @type {any} */ (null); // a token of the comparison that is computed
+  let isRunning = false;
 
   async function run() {
-    if (running) return stop(english("Cancelled."));
-    const request = {};
-    running = request;
+    if (isRunning) return stop(english("Cancelled."));
+    const isCurrent = runs.start();
+    isRunning = true;
+    setText(button, english("Cancel"));
     const { result, label, against, baseline } = about;
     const names = Object.keys(methods);
-    const body = start();
+    const found = /** @type {any[]} */ ([]);
     let randoms = [];
-    let compared = /** @type {any} */ (null); // the latest method
-    const isCurrent = () => running === request;
     for (const [i, name] of ["", ...names].entries()) {
+      draw(found);
       const method = translate(name ? methods[name].label : english("random orders"));
       setText(status, translate("Computing *{method}* …", { method }));
       const onProgress = (/** @type {number | null} */ progress) =>
@@ -191,46 +192,61 @@ export function createMethodTable(panel, methods, curves) {
         : await curves.ofRandomOrders(result, { label, against, baseline }, { isCurrent });
       if (!isCurrent()) return;
       if (reply.error) return stop(reply.error);
-      if (!name) randoms = reply.randoms;
-      else {
-        compared = compare(reply.result, randoms);
-        body.append(row(methods[name], compared));
-      }
+      if (name) found.push({ name, ...compare(reply.result, randoms) });
+      else randoms = reply.randoms;
     }
-    const gain = ({ cells: [, deletion, insertion] }) => insertion.dataset.area - deletion.dataset.area;
-    body.append(...[...body.rows].sort((one, other) => gain(other) - gain(one)), randomRow(compared));
-    markBest(body);
+    const gain = ({ deletion, insertion }) => insertion.area - deletion.area;
+    draw(
+      found.sort((one, other) => gain(other) - gain(one)),
+      true,
+    );
     stop("");
   }
 
   const fieldsOf = (method) => mapFields(methods, about.result, { ...defaults(about.result), ...about, method });
 
-  function start() {
-    const heads = [english("Method"), english("Deletion ↓"), english("Insertion ↑")].map((textContent) =>
-      make("th", { textContent, scope: "col" }),
-    );
-    const body = make("tbody");
+  /** A row for each method that was compared; once all are, the best areas are marked, and random orders come last. */
+  function draw(found, isDone = false) {
+    const cell = (tag, properties, text, remark) =>
+      make(tag, properties, text, ...(remark ? [make("small", { textContent: ` ${remark}` })] : []));
+    const titles = [english("Method"), english("Deletion ↓"), english("Insertion ↑")];
+    const heads = titles.map((title) => cell("th", { scope: "col" }, title));
+    const areasOf = (side) => found.map((each) => each[side].area);
+    const best = { deletion: Math.min(...areasOf("deletion")), insertion: Math.max(...areasOf("insertion")) };
+    const areaCell = (side, { area, ...others }) => {
+      const isBest = isDone && formatArea(area) === formatArea(best[side]);
+      return cell("td", { className: isBest ? "best" : "" }, formatArea(area), remarkOf(others));
+    };
+    const rows = found.map(({ name, deletion, insertion }) => {
+      const { label, classSpecific } = methods[name];
+      const choose = makeButton(() => onMethod(name), { className: "link" }, label);
+      const method = cell("th", { scope: "row" }, choose, classSpecific ? "" : english("whatever the class"));
+      return make("tr", {}, method, areaCell("deletion", deletion), areaCell("insertion", insertion));
+    });
+    if (isDone) {
+      const [{ deletion, insertion }] = found;
+      const areas = [deletion, insertion].map((side) => cell("td", {}, formatArea(side.random_area)));
+      const name = cell("th", { scope: "row" }, english("mean of the random orders"));
+      rows.push(make("tr", { className: "random" }, name, ...areas));
+    }
     const caption = make("caption");
     const values = { name: about.name, measure: translate(about.measure) };
     setText(caption, translate("Tested on *{name}* ({measure}), every method on the same class", values));
-    table.replaceChildren(caption, make("thead", {}, make("tr", {}, ...heads)), body);
+    table.replaceChildren(caption, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows));
     table.hidden = false;
-    button.textContent = english("Cancel");
-    return body;
   }
 
   function stop(words) {
-    running = null;
-    button.textContent = english("Compare all methods");
+    runs.start();
+    isRunning = false;
+    setText(button, english("Compare all methods"));
     setProgress(bar, false);
     setText(status, words);
   }
 
   function show(next) {
     about = next;
-    const nextKey = next ? `${next.result.run} ${next.label} ${next.against} ${next.baseline}` : "";
-    if (nextKey === key) return;
-    key = nextKey;
+    if (!isNew(table, next && [next.result.run, next.label, next.against, next.baseline])) return;
     stop("");
     table.hidden = true;
     button.disabled = !next;
@@ -240,37 +256,7 @@ export function createMethodTable(panel, methods, curves) {
   return { show };
 }
 
-function row({ label, classSpecific }, { deletion, insertion }) {
-  const name = make("th", { scope: "row", textContent: label });
-  if (!classSpecific) name.append(make("small", { textContent: ` ${english("whatever the class")}` }));
-  const cells = [deletion, insertion].map((side) => cell(side.area, remarkOf(side)));
-  return make("tr", {}, name, ...cells);
-}
-
 function remarkOf(side) {
   if (beatsAll(side)) return "";
   return side.orders_beaten ? english("no clear gain") : english("worse than random");
-}
-
-function cell(area, remark) {
-  const node = make("td", { textContent: formatArea(area) });
-  node.dataset.area = area;
-  if (remark) node.append(make("small", { textContent: ` ${remark}` }));
-  return node;
-}
-
-function randomRow({ deletion, insertion }) {
-  const cells = [deletion, insertion].map((side) => make("td", {}, formatArea(side.random_area)));
-  const name = make("th", { scope: "row", textContent: english("mean of the random orders") });
-  return make("tr", { className: "random" }, name, ...cells);
-}
-
-/** Marks the lowest area of deletion and the highest of insertion. */
-function markBest(body) {
-  const rows = [...body.querySelectorAll("tr:not(.random)")];
-  [Math.min, Math.max].forEach((best, column) => {
-    const cells = rows.map((each) => each.querySelectorAll("td")[column]);
-    const bestArea = formatArea(best(...cells.map((each) => Number(each.dataset.area))));
-    for (const each of cells) each.classList.toggle("best", formatArea(Number(each.dataset.area)) === bestArea);
-  });
 }

@@ -3,14 +3,15 @@
 // found with each mask stands side by side.
 
 import { constants } from "../../../shared/constants.js";
-import { make, makeButton, setProgress, setText } from "../../../shared/dom.js";
+import { isNew, make, makeButton, setProgress, setText } from "../../../shared/dom.js";
 import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
-import { className, formatArea, formatNumber, percent } from "../../format.js";
-import { showWithout } from "../../headline.js";
+import { showWithout } from "../../caption.js";
+import { againstOf, className, formatArea, formatNumber, percent, targetOf } from "../../format.js";
 import { BASELINES, compare, isDefaultMap, mapFields, measureOf, PROBABILITY, testedClass } from "../../onDemand.js";
 import { fitCanvas, paintResult } from "../../picture.js";
+import { FIRST_SECTION } from "../../sections.js";
 import { asPercentage, createMethodTable, faithfulnessText, lineChart, randomizationText } from "./findings.js";
 
 const WHAT_IT_DOES = english(
@@ -59,7 +60,7 @@ export const html = `
         <p class="randomization hint"></p>
         <div class="every">
           <button type="button" class="quiet" disabled>Compare all methods</button>
-          <p class="table-status" aria-live="polite"></p>
+          <p class="hint table-status" aria-live="polite"></p>
           <div class="progress" aria-hidden="true"><i></i></div>
           <div class="scroller"><table hidden></table></div>
         </div>
@@ -74,15 +75,16 @@ export const html = `
     </div>
   </section>`;
 
-export function create(card, { request, methods, curves, restore }) {
+export function create(card, { request, methods, curves, change, restore }) {
   const find = (selector) => card.querySelector(selector);
   const button = find(".test");
   const tooltip = createTooltip(card);
-  const table = createMethodTable(find(".every"), methods, curves);
+  const table = createMethodTable(find(".every"), methods, curves, (method) =>
+    change({ section: FIRST_SECTION, plain: false, method }),
+  );
   const tests = createTasks(() => testedNow, update);
   let current = /** @type {any} */ (null); // {result, fields, name, measure}: the heatmap that can be tested now
   let testedNow = /** @type {any} */ (null); // what is tested: the same with a mask
-  let drawn = "";
 
   const withMask = (baseline) => ({ ...current, fields: { ...current.fields, baseline } });
   const taskOf = (baseline) => current && tests.of(withMask(baseline));
@@ -119,16 +121,15 @@ export function create(card, { request, methods, curves, restore }) {
 
   function update() {
     const running = runningTask();
-    const isTested = (baseline) => {
+    const untested = BASELINES.filter(([baseline]) => {
       const { found, running, error } = taskOf(baseline) ?? {};
-      return Boolean(found) && !running && !error;
-    };
-    const next = BASELINES.map(([baseline]) => baseline).filter((baseline) => !isTested(baseline));
-    button.disabled = !current || (isTested(BASELINES[0][0]) && !running);
-    const idle = isTested(BASELINES[0][0]) ? english("Tested") : english("Test these colours");
+      return !found || running || error;
+    });
+    const isTested = !untested.includes(BASELINES[0]);
+    button.disabled = !current || (isTested && !running);
+    const idle = isTested ? english("Tested") : english("Test these colours");
     setText(button, running ? english("Cancel") : idle);
-    const others =
-      isTested(BASELINES[0][0]) && !running ? BASELINES.filter(([baseline]) => next.includes(baseline)) : [];
+    const others = isTested && !running ? untested : [];
     find(".masks").replaceChildren(
       ...others.map(([baseline, words]) =>
         makeButton(
@@ -152,13 +153,8 @@ export function create(card, { request, methods, curves, restore }) {
     const tested = current
       ? BASELINES.map(([baseline]) => [baseline, taskOf(baseline)]).filter(([, test]) => test?.found)
       : [];
-    const key = JSON.stringify([
-      current?.fields,
-      current?.result.run,
-      tested.map(([baseline, { version }]) => [baseline, version]),
-    ]);
-    if (key === drawn) return;
-    drawn = key;
+    const versions = tested.map(([baseline, { version }]) => [baseline, version]);
+    if (!isNew(find(".findings"), [current?.fields, current?.result.run, versions])) return;
     find(".findings").replaceChildren(...tested.map(([baseline, test]) => findingOf(current, baseline, test, tooltip)));
     const { correlations } = tested.map(([, test]) => test).find((test) => test.correlations) ?? {};
     const text = correlations
@@ -188,15 +184,17 @@ export function create(card, { request, methods, curves, restore }) {
     const name = chosenMethod.classSpecific ? className(result, pinnedView) : label;
     const measure = measureOf(result, fields);
     current = { result, fields, name, measure };
-    table.show({ ...current, label: fields.label, against: fields.against, baseline: BASELINES[0][0] });
+    // Every method is tested on one class, whichever is shown.
+    const about = { label: targetOf(result, choices.label).index, against: againstOf(result, choices)?.index };
+    const title = className(result, choices);
+    table.show({ result, ...about, name: title, measure: measureOf(result, about), baseline: BASELINES[0][0] });
     update();
   }
 
   /** The map that is tested, small, as it stands in the picture. */
   function drawMirror(result, map, style, { opacity, smooth }, dropped) {
     const canvas = find(".mirror canvas");
-    const size = fitCanvas(canvas, canvas.parentElement, result.size);
-    paintResult(canvas, size, result, { map, style, opacity, smooth, dropped });
+    paintResult(canvas, fitCanvas(canvas, result.size), result, { map, style, opacity, smooth, dropped });
     canvas.ariaLabel = translate("The map that is tested");
   }
 

@@ -4,28 +4,15 @@
 import { english, formatDecimals, translate, translateName } from "../../../shared/language.js";
 import { blockName, formatNumber, formatProbability, formatShare, queryName } from "../../format.js";
 import { heatColour } from "../../heatmapColours.js";
-import { similarities } from "./tokens.js";
+import { similarities } from "../../result.js";
+
+const colourOf = (hex) => [0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
 
 /** Even hues of OKLCH in two alternating lightnesses, so that neighbours differ for every kind of colour vision. */
-export const PALETTE = [
-  [89, 129, 224],
-  [240, 165, 86],
-  [46, 158, 82],
-  [255, 148, 149],
-  [0, 158, 177],
-  [189, 190, 83],
-  [183, 97, 177],
-  [96, 194, 255],
-  [207, 97, 57],
-  [54, 210, 186],
-  [169, 128, 0],
-  [196, 164, 254],
-];
-const CHANNELS = [
-  [214, 69, 65],
-  [62, 160, 85],
-  [70, 110, 214],
-];
+export const PALETTE = "5981e0 f0a556 2e9e52 ff9495 009eb1 bdbe53 b761b1 60c2ff cf6139 36d2ba a98000 c4a4fe"
+  .split(" ")
+  .map(colourOf);
+const CHANNELS = ["d64541", "3ea055", "466ed6"].map(colourOf);
 const OTHER = [128, 131, 139]; // classes beyond the first few
 const VEIL = [18, 19, 24, 0.8]; // a removed background
 const NAMED_CLASSES = 7;
@@ -45,7 +32,7 @@ export const MODES = {
     title: english("Similarity"),
     use: english("which squares are alike for the network"),
     show(tokens, { token }) {
-      const values = similarities(tokens, token);
+      const values = similarities(tokens.unit, tokens.count, token);
       const range = [tokens.lowest, 1];
       return { values, range, colours: (...how) => heatColours(values, ...range, ...how) };
     },

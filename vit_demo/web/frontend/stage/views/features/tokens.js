@@ -1,6 +1,7 @@
 // @ts-check
-// The tokens of a block as Python sends them (web/requests/tokens.py), and how alike two of them are.
+// The tokens of a block as Python sends them (web/requests/tokens.py), and what lies over a picture in their colours.
 
+import { pixelCanvas, pixelsOf } from "../../../shared/dom.js";
 import { decodeBytes, decodeFloat32, decodeInt16, decodeUint32, tokensOfPatches } from "../../result.js";
 
 const FULL_LEVEL = 32767;
@@ -63,15 +64,32 @@ function placePictures(pictures) {
   });
 }
 
-/** The cosine similarity of one token with every token, -1 to 1. */
-export function similarities({ unit, count }, token) {
-  const depth = unit.length / count;
-  const query = unit.subarray(token * depth, (token + 1) * depth);
-  const found = new Float32Array(count);
-  for (let other = 0, at = 0; other < count; other++) {
-    let sum = 0;
-    for (let i = 0; i < depth; i++) sum += query[i] * unit[at++];
-    found[other] = Math.max(-1, Math.min(1, sum));
+/** The colours of one picture's tokens, [red, green, blue, alpha] for each, as a canvas with one pixel for each patch. */
+export const layerOf = (grid, colours) => pixelCanvas(patchPixels(grid, colours), grid.columns, grid.rows);
+
+/** The colours of one picture as pixels, RGBA, one a patch; a dropped patch stays clear. */
+export const patchPixels = ({ tokenOf }, colours) =>
+  pixelsOf(tokenOf.length, (patch) => colours[tokenOf[patch]] ?? [0, 0, 0, 0]);
+
+/**
+ * The sides between patches of different segments, each [column, row, column, row] of its ends, in patches: lines that can be
+ * seen whatever colours somebody can tell apart. `segments` holds the segment of each token; a dropped patch has none.
+ */
+export function bordersOf({ rows, columns, tokenOf }, segments) {
+  const segmentOf = (row, column) => {
+    const token = tokenOf[row * columns + column];
+    return token < 0 ? null : segments[token];
+  };
+  const borders = [];
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      const here = segmentOf(row, column);
+      if (here === null) continue;
+      const right = column + 1 < columns ? segmentOf(row, column + 1) : null;
+      const below = row + 1 < rows ? segmentOf(row + 1, column) : null;
+      if (right !== null && right !== here) borders.push([column + 1, row, column + 1, row + 1]);
+      if (below !== null && below !== here) borders.push([column, row + 1, column + 1, row + 1]);
+    }
   }
-  return found;
+  return borders;
 }

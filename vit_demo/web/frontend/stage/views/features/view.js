@@ -1,18 +1,16 @@
 // @ts-check
 // What the tokens of the patches hold: colours on the picture, and on a second one beside its settings in the drawer.
 
-import { loadImage, segmentChoice, setText, slider } from "../../../shared/dom.js";
-import { middlePatch, neighbour } from "../../../shared/geometry.js";
-import { english, translate } from "../../../shared/language.js";
+import { isNew, loadImage, make, makeOptions, onFile, segmentChoice, setText, slider } from "../../../shared/dom.js";
+import { middlePatch } from "../../../shared/geometry.js";
+import { currentLanguage, english, translate } from "../../../shared/language.js";
 import { pageState } from "../../../shared/pageState.js";
-import { createReplyCache, SETTLE } from "../../../shared/requests.js";
+import { createReplyCache, createRequestIds, SETTLE, sendPhoto } from "../../../shared/requests.js";
 import { placeOf } from "../../format.js";
 import { inkOnPaper } from "../../heatmapColours.js";
-import { bordersOf, layerOf } from "../../layers.js";
 import { fitCanvas, listenToPatches, paintPatches } from "../../picture.js";
 import { classesOf, MODES, readingOf, subjectOf } from "./modes.js";
-import { createSecondPicture } from "./secondPicture.js";
-import { decodeTokens } from "./tokens.js";
+import { bordersOf, decodeTokens, layerOf } from "./tokens.js";
 
 export const order = 5;
 
@@ -138,12 +136,7 @@ export function create(host, { request, change, redraw, upload, examples }) {
   function paintSecond() {
     if (box.hidden || !beside) return;
     const { grid, image, pixelated, options } = beside;
-    paintPatches(canvas, fitCanvas(canvas, box, grid.size), grid, {
-      image,
-      pixelated,
-      dropped: grid.dropped,
-      ...options,
-    });
+    paintPatches(canvas, fitCanvas(canvas, grid.size), grid, { image, pixelated, dropped: grid.dropped, ...options });
   }
 
   function outlinesOf(tokens, grid, index, mode, query, pointer) {
@@ -182,7 +175,7 @@ export function create(host, { request, change, redraw, upload, examples }) {
   listenToPatches(canvas, () => beside?.grid ?? null, {
     hover: point,
     click: keep,
-    move: (step) => point(pointed === null ? middlePatch(beside.grid) : neighbour(pointed, step, beside.grid)),
+    at: () => pointed,
     press: () => pointed !== null && keep(pointed),
     leave: () => point(null),
   });
@@ -196,3 +189,100 @@ const labelsOf = ({ tokenOf }, names) =>
   Array.from(tokenOf, (token, patch) => [patch, token < 0 ? "" : names[token]]).filter(
     ([, name]) => name && name.length <= LONGEST_LABEL,
   );
+
+// The second picture: an example, a photo of the visitor's own, or the picture on the stage, kept for the next.
+
+const NONE = "";
+const KEEP = "keep";
+const FILE = "file";
+const NUM_DIGITS = 10;
+const UPLOADING = english("Uploading …");
+
+/** The examples of a task as [name, title]. */
+export const examplesOf = (isDrawing, photos) =>
+  isDrawing
+    ? Array.from({ length: NUM_DIGITS }, (_, digit) => [`digit-${digit}`, translate("Digit {digit}", { digit })])
+    : photos.map(({ name, title }) => [name, title]);
+
+/**
+ * Starts the menu of second pictures. `photos` are the example photos, {name, title}; `upload(file)` resolves to {path};
+ * `exampleNow()` is the name of the example on the stage, if it is one; `onChoose(second)` gets null, {example} or {own}, an
+ * id; `onNews(sentence)` what becomes of an upload.
+ *
+ * `get(second, result)` returns what a choice means beside a result, {source}, or null if it means nothing there, as a
+ * photo does beside a drawing. `show(second, result)` shows it in the menu.
+ */
+export function createSecondPicture(select, input, { photos, upload, exampleNow, onChoose, onNews }) {
+  const owned = []; // {id, name, source, isDrawing}
+  const uploads = createRequestIds(); // a later choice replaces a photo that is still being uploaded
+  let shown = /** @type {any} */ (null); // the result that the menu is for
+  let second = /** @type {any} */ (null);
+
+  function own(source, name) {
+    const entry = { id: `own-${owned.length}`, name, source, isDrawing: shown.pixelated };
+    owned.push(entry);
+    onChoose({ own: entry.id });
+  }
+
+  async function take(file) {
+    if (!file) return;
+    const isCurrent = uploads.start();
+    onNews(UPLOADING);
+    const sent = await sendPhoto(upload, file);
+    if (!isCurrent()) return;
+    onNews(sent.error ?? "");
+    if (sent.path && shown && !shown.pixelated) own({ upload: sent.path }, file.name.slice(0, 100));
+  }
+
+  select.addEventListener("change", () => {
+    const { value } = select;
+    uploads.start();
+    onNews("");
+    if (value === KEEP) keep();
+    else if (value === FILE) input.click();
+    else if (value === NONE) onChoose(null);
+    else onChoose(owned.some(({ id }) => id === value) ? { own: value } : { example: value });
+    select.value = optionFor(second); // until the choice is drawn
+  });
+  onFile(input, take);
+
+  function keep() {
+    const { source } = shown;
+    const known = owned.find((entry) => entry.source === source);
+    const example = exampleNow();
+    if (example) onChoose({ example });
+    else if (known) onChoose({ own: known.id });
+    else own(source, shown.pixelated ? english("Your drawing") : english("Your photo"));
+  }
+
+  const optionFor = (choice) => choice?.example ?? choice?.own ?? NONE;
+
+  function get(choice, result) {
+    if (choice?.own) {
+      const entry = owned.find(({ id }) => id === choice.own);
+      return entry?.isDrawing === result.pixelated ? entry : null;
+    }
+    const name = choice?.example;
+    const isOffered = examplesOf(result.pixelated, photos).some(([each]) => each === name);
+    return isOffered ? { source: { example: name } } : null;
+  }
+
+  function show(choice, result) {
+    shown = result;
+    second = get(choice, result) && choice;
+    const entries = owned.filter(({ isDrawing }) => isDrawing === result.pixelated);
+    const options = [
+      [NONE, english("None")],
+      [KEEP, english("This one, beside the next")],
+      ...(result.pixelated ? [] : [[FILE, english("A photo of your own …")]]),
+      ...entries.map(({ id, name }) => [id, name]),
+    ];
+    if (isNew(select, [options, result.pixelated, currentLanguage()])) {
+      const examples = makeOptions(examplesOf(result.pixelated, photos));
+      select.replaceChildren(...makeOptions(options), make("optgroup", { label: english("Examples") }, ...examples));
+    }
+    select.value = optionFor(second);
+  }
+
+  return { get, show };
+}

@@ -1,8 +1,8 @@
 // @ts-check
 // Vectors and small pictures in two colours: one for positive numbers, one for negative ones, stronger for larger.
 
-import { make, makeButton, pixelCanvas, setText } from "../../../shared/dom.js";
-import { middlePatch, neighbour } from "../../../shared/geometry.js";
+import { make, makeButton, pixelCanvas, pixelsOf, setText } from "../../../shared/dom.js";
+import { middlePatch } from "../../../shared/geometry.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
 import { greyOnPaper, peakOf, strongest } from "../../heatmapColours.js";
 import { fitCanvas, listenToPatches, paintResult } from "../../picture.js";
@@ -18,13 +18,8 @@ export function short(value) {
 export const largest = (...lists) => Math.max(1e-9, ...lists.map(peakOf));
 
 /** The pixels of values, RGBA: `plus` or `minus` ([red, green, blue]), as opaque as the value is large. */
-export function signedPixels(values, peak, { plus, minus }) {
-  const pixels = new Uint8ClampedArray(4 * values.length);
-  values.forEach((value, i) => {
-    pixels.set([...(value < 0 ? minus : plus), 255 * Math.min(1, Math.abs(value) / peak) ** 0.7], 4 * i);
-  });
-  return pixels;
-}
+export const signedPixels = (values, peak, { plus, minus }) =>
+  pixelsOf(values.length, (i) => [...(values[i] < 0 ? minus : plus), Math.min(1, Math.abs(values[i]) / peak) ** 0.7]);
 
 /** The two colours of the page's theme, read where `host` stands. */
 function colours(host) {
@@ -110,27 +105,18 @@ function at(node, share) {
  */
 export function inputPixels(values, { channels, mean, std, paper = false }) {
   const count = values.length / channels;
-  const pixels = new Uint8ClampedArray(4 * count);
-  for (let i = 0; i < count; i++) {
-    for (let c = 0; c < 3; c++) {
-      const channel = channels === 3 ? c : 0;
-      const level = 255 * (values[channel * count + i] * std[channel % std.length] + mean[channel % mean.length]);
-      pixels[4 * i + c] = paper ? greyOnPaper(level) : level;
-    }
-    pixels[4 * i + 3] = 255;
-  }
-  return pixels;
+  const levelOf = (i, channel) => {
+    const level = 255 * (values[channel * count + i] * std[channel % std.length] + mean[channel % mean.length]);
+    return paper ? greyOnPaper(level) : level;
+  };
+  return pixelsOf(count, (i) => [...[0, 1, 2].map((c) => levelOf(i, channels === 3 ? c : 0)), 1]);
 }
 
 /** The pixels of a filter in colour [3, side, side], RGBA: grey stands for 0. */
 export function filterPixels(values) {
   const count = values.length / 3;
   const scale = 127 / largest(values);
-  const pixels = new Uint8ClampedArray(4 * count).fill(255);
-  for (let i = 0; i < count; i++) {
-    for (let c = 0; c < 3; c++) pixels[4 * i + c] = 128 + scale * values[c * count + i];
-  }
-  return pixels;
+  return pixelsOf(count, (i) => [...[0, 1, 2].map((c) => 128 + scale * values[c * count + i]), 1]);
 }
 
 /** The products of two inputs [channels, n], summed over the channels: n values. */
@@ -154,7 +140,7 @@ export function createPicture(host, onChoose) {
   const canvas = make("canvas", { className: "tour-picture", tabIndex: 0 });
   canvas.setAttribute("role", "application");
   canvas.setAttribute("aria-label", english("The picture in its patches: arrow keys choose one"));
-  const box = make("div", { className: "picture-box" }, canvas);
+  const box = make("div", { className: "pane" }, canvas);
   const words = make("p", { className: "picture-caption" });
   host.append(box, words);
   let shown = /** @type {any} */ (null);
@@ -163,15 +149,12 @@ export function createPicture(host, onChoose) {
   function paint() {
     if (!shown || !box.clientWidth) return;
     const { result, mapOf, chosen, marks, caption } = shown;
-    const size = fitCanvas(canvas, box, result.size);
-    const dropped = new Set(result.dropped);
-    const map = mapOf(hovered);
-    paintResult(canvas, size, result, {
-      map,
+    paintResult(canvas, fitCanvas(canvas, result.size), result, {
+      map: mapOf(hovered),
       opacity: OPACITY,
       queried: chosen,
       hovered,
-      dropped,
+      dropped: new Set(result.dropped),
       labels: marks,
       disc: true,
     });
@@ -190,9 +173,11 @@ export function createPicture(host, onChoose) {
     paint();
   }
 
+  const isDropped = (patch) => shown.result.tokenOf[patch] < 0; // such a patch has no token
+
   /** Outlines a patch at once: its numbers may still be on their way. */
   function choose(patch) {
-    if (shown.result.tokenOf[patch] < 0) return;
+    if (isDropped(patch)) return;
     shown = { ...shown, chosen: patch };
     paint();
     onChoose(patch);
@@ -201,17 +186,10 @@ export function createPicture(host, onChoose) {
   listenToPatches(canvas, () => shown?.result ?? null, {
     hover,
     click: choose,
-    move(step) {
-      let patch = shown.chosen ?? middlePatch(shown.result);
-      // Past dropped patches, which have no token.
-      do {
-        const next = neighbour(patch, step, shown.result);
-        if (next === patch) return;
-        patch = next;
-      } while (shown.result.tokenOf[patch] < 0);
-      choose(patch);
-    },
     leave: () => hover(null),
+    at: () => shown.chosen ?? middlePatch(shown.result),
+    move: choose,
+    skipped: isDropped,
   });
   new ResizeObserver(paint).observe(box);
 

@@ -19,76 +19,44 @@ import {
   short,
 } from "./painting.js";
 
-const ROW_WIDTH = 680; // CSS pixels, or what a phone has
-const PHONE_MARGIN = 72;
-const LARGEST_STEP = 34; // from tile to tile
-const TILE = 0.86; // of a step
-const NUMBER = [26, 18]; // the width and height that a number takes
 const MOST_LINES = 7;
+const MOST_NUMBERS = 12; // of a line
 
-/**
- * Where the tiles of a sequence stand that is broken where a row of the picture ends: one line for each row, {row, top,
- * skips}, of which the middle ones are left out (`skips`) if there are many, but not those around the chosen row.
- * Tiles are `step` apart, and every `every`-th has its number.
- */
-export function tileLines({ rows, columns }, chosenRow, width = ROW_WIDTH) {
-  const step = Math.min(LARGEST_STEP, width / columns);
-  const all = Array.from({ length: rows }, (_, row) => row);
-  const isNear = (row) => row < 2 || row === rows - 1 || Math.abs(row - chosenRow) < 2;
-  const shown = rows > MOST_LINES ? all.filter(isNear) : all;
-  let height = 0;
-  const lines = shown.map((row, i) => {
-    const skips = i > 0 && row > shown[i - 1] + 1;
-    const top = height + (skips ? NUMBER[1] : 0);
-    height = top + TILE * step + NUMBER[1] + 4;
-    return { row, top, skips };
-  });
-  return { lines, step, tile: TILE * step, height, every: Math.ceil(NUMBER[0] / step) };
+/** The rows of a grid that are shown: if there are many, the first two, the last, and those around the chosen one. */
+export function shownRows({ rows }, chosen) {
+  const isShown = (row) => rows <= MOST_LINES || row < 2 || row === rows - 1 || Math.abs(row - chosen) < 2;
+  return Array.from({ length: rows }, (_, row) => row).filter(isShown);
 }
 
-/** Step 1: the patches as numbered tiles in reading order; on a canvas, since there can be many. */
+/** Step 1: the patches as numbered tiles in reading order, one line for each row of the picture. */
 export function rowFigure({ result, tour }) {
-  const { rows, columns, numPatches, picture } = result;
-  const width = Math.min(ROW_WIDTH, document.documentElement.clientWidth - PHONE_MARGIN);
-  const { lines, step, tile, height, every } = tileLines(result, Math.floor(tour.patch / columns), width);
-  const scale = 2;
-  const canvas = make("canvas", {
-    width: Math.ceil(columns * step * scale),
-    height: Math.ceil(height * scale),
-    className: "tiles",
+  const { rows, columns, numPatches, tokenOf, pixelated } = result;
+  const every = Math.ceil(columns / MOST_NUMBERS);
+  const placeAlong = (index, count) => `${(100 * index) / Math.max(1, count - 1)}%`;
+  const tileOf = (row, column) => {
+    const patch = row * columns + column;
+    const style = `background-position: ${placeAlong(column, columns)} ${placeAlong(row, rows)}`;
+    const className = patch === tour.patch ? "chosen" : tokenOf[patch] < 0 ? "dropped" : "";
+    return make("span", {}, make("i", { className, style }), column % every ? "" : String(patch + 1));
+  };
+  const shown = shownRows(result, Math.floor(tour.patch / columns));
+  const tiles = shown.flatMap((row, i) => [
+    ...(i && row > shown[i - 1] + 1 ? [make("b", {}, "⋮")] : []),
+    ...Array.from({ length: columns }, (_, column) => tileOf(row, column)),
+  ]);
+  const figure = make("div", {
+    className: pixelated ? "tiles pixelated" : "tiles",
     role: "img",
     ariaLabel: translate("{patches} patches in a row, in reading order", { patches: numPatches }),
+    style: `--columns: ${columns}; --rows: ${rows}`,
   });
-  canvas.style.width = `${columns * step}px`;
-  const context = canvas.getContext("2d");
-  context.scale(scale, scale);
-  context.imageSmoothingEnabled = !result.pixelated;
-  context.font = "12px system-ui, sans-serif";
-  context.textAlign = "center";
-  const [sourceWidth, sourceHeight] = [result.size[0] / columns, result.size[1] / rows];
-  const stage = /** @type {Element} */ (document.querySelector(".stage"));
-  const [accent, dim] = ["--accent", "--dim"].map((name) => getComputedStyle(stage).getPropertyValue(name));
-  for (const { row, top, skips } of lines) {
-    context.fillStyle = dim;
-    if (skips) context.fillText("⋮", tile / 2, top - NUMBER[1] / 3);
-    for (let column = 0; column < columns; column++) {
-      const [patch, x] = [row * columns + column, column * step];
-      context.globalAlpha = result.tokenOf[patch] < 0 ? 0.15 : 1;
-      const from = [column * sourceWidth, row * sourceHeight, sourceWidth, sourceHeight];
-      context.drawImage(picture, ...from, x, top, tile, tile);
-      context.globalAlpha = 1;
-      context.lineWidth = patch === tour.patch ? 2.5 : 0.5;
-      context.strokeStyle = patch === tour.patch ? accent : dim;
-      context.strokeRect(x + 0.5, top + 0.5, tile - 1, tile - 1);
-      if (column % every === 0) context.fillText(String(patch + 1), x + tile / 2, top + tile + 13);
-    }
-  }
+  figure.append(...tiles);
   const caption = translate("Patch {number} of {all}: {place}. Choose another one in the picture.", {
     number: tour.patch + 1,
     all: numPatches,
     place: placeOf(result, tour.patch),
   });
-  return [canvas, hint(caption)];
+  return [figure, hint(caption)];
 }
 
 /** Step 2: a patch, a filter, their products and the sum; below them all filters that were sent. */
@@ -104,11 +72,7 @@ export function productFigure({ result, facts, shared, patch, tour, paint, choos
   const picture = (pixels) => pixelCanvas(pixels, side, side);
   const filterCanvas = (i) =>
     facts.channels === 3 ? picture(filterPixels(weightsOf(i))) : paint.signed(weightsOf(i), side);
-  const pixels = inputPixels(patch.pixels, {
-    channels: facts.channels,
-    paper: result.pixelated,
-    ...shared.network,
-  });
+  const pixels = inputPixels(patch.pixels, { channels: facts.channels, paper: result.pixelated, ...shared.network });
   const products = productsOf(patch.pixels, weightsOf(chosen), facts.channels);
   const equation = make(
     "div",

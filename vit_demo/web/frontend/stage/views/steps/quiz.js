@@ -1,12 +1,13 @@
 // @ts-check
 // "Predict, then reveal": a question with its options, and what the visitor answered for each picture.
 
-import { make, makeButton, setText } from "../../../shared/dom.js";
+import { isNew, make, makeButton, setText } from "../../../shared/dom.js";
 import { cellOf, middlePatch } from "../../../shared/geometry.js";
 import { english, formatDecimals, translate, translateName } from "../../../shared/language.js";
 import { formatProbability, formatShare, placeOf, scoreOf } from "../../format.js";
+import { similarities } from "../../result.js";
 import { NUM_STEPS } from "./texts.js";
-import { lengthOf, positionSimilarity, settledAfter } from "./tour.js";
+import { lengthOf, settledAfter } from "./tour.js";
 
 const SHOWN = -1; // the answer was shown without a guess
 
@@ -22,7 +23,6 @@ export function createQuiz(host, { onAnswer, onNext }) {
   why.setAttribute("role", "status");
   host.append(make("h3", { textContent: english("Predict, then see") }), prompt, options, why);
   const answers = new WeakMap(); // result -> Map from step to {ask, choice}
-  let written = "";
 
   function show(result, step, ask) {
     const known = answers.get(result)?.get(step);
@@ -31,9 +31,7 @@ export function createQuiz(host, { onAnswer, onNext }) {
     host.hidden = !asked;
     if (!asked) return { asked, revealed: true };
     const choice = known ? known.choice : null;
-    const next = JSON.stringify([step, asked, choice]);
-    if (next !== written) write(result, step, askNow, choice);
-    written = next;
+    if (isNew(options, [step, asked, choice])) write(result, step, askNow, choice);
     return { asked, revealed: choice !== null };
   }
 
@@ -103,7 +101,7 @@ function nearestPosition(facts, { positions }) {
   if (Math.min(facts.rows, facts.columns) < 3) return null;
   const middle = middlePatch(facts);
   const [midRow, midColumn] = cellOf(middle, facts);
-  const similarity = positionSimilarity(positions, facts.patches, middle);
+  const similarity = similarities(positions, facts.patches, middle);
   const groups = /** @type {number[][]} */ ([[], [], []]);
   similarity.forEach((value, patch) => {
     const [row, column] = cellOf(patch, facts);

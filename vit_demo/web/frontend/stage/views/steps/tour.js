@@ -57,25 +57,8 @@ function startPatch(result, contrast) {
     const [row, column] = cellOf(patch, result);
     return Math.hypot((row + 0.5) / rows - 0.5, (column + 0.5) / columns - 0.5);
   };
-  let best = /** @type {any} */ (null);
-  let bestScore = -1;
-  contrast.forEach((value, patch) => {
-    const score = tokenOf[patch] < 0 ? -1 : value * (1 - far(patch));
-    if (score > bestScore) [best, bestScore] = [patch, score];
-  });
-  return best;
-}
-
-/** Cosine similarity of the position of `patch` to those of all patches. */
-export function positionSimilarity(positions, numPatches, patch) {
-  const width = positions.length / numPatches;
-  const similarity = new Float32Array(numPatches);
-  for (let other = 0; other < numPatches; other++) {
-    let sum = 0;
-    for (let i = 0; i < width; i++) sum += positions[patch * width + i] * positions[other * width + i];
-    similarity[other] = sum;
-  }
-  return similarity;
+  const scores = contrast.map((value, patch) => (tokenOf[patch] < 0 ? -1 : value * (1 - far(patch))));
+  return scores.indexOf(Math.max(...scores));
 }
 
 /** The patch of a token, or -1 for the class token and registers. */

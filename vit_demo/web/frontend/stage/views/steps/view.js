@@ -4,14 +4,15 @@
 import { isNew, make, makeButton, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
+import { showWithout } from "../../caption.js";
 import { formatShare, placeOf } from "../../format.js";
-import { showWithout } from "../../headline.js";
+import { similarities } from "../../result.js";
 import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
 import { createPainter, createPicture, short } from "./painting.js";
 import { productFigure, rowFigure, sequenceFigure } from "./patchFigures.js";
 import { createQuiz, questionOf } from "./quiz.js";
 import { NUM_STEPS, titleOf, wordsOf } from "./texts.js";
-import { decodeNumbers, factsOf, positionSimilarity, settleTour } from "./tour.js";
+import { decodeNumbers, factsOf, settleTour } from "./tour.js";
 
 export const order = 70;
 
@@ -196,7 +197,7 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
       caption: (hovered) => (usesPatch ? place(hovered ?? patch) : ""),
     };
     if (step === 2 && revealed && shared.positions) {
-      const similarity = (hovered) => positionSimilarity(shared.positions, facts.patches, hovered ?? patch);
+      const similarity = (hovered) => similarities(shared.positions, facts.patches, hovered ?? patch);
       view.mapOf = (hovered) => similarity(hovered).map((value) => Math.max(0, value));
       view.caption = (hovered) =>
         translate("Similarity of positions to *{place}*, from 0 (weakest colour) to 1 (strongest).", {
