@@ -28,8 +28,8 @@ export const html = `
       <button type="button" class="primary" data-section="attention" hidden>Look into it</button>
       <button type="button" class="quiet another">Another class</button>
     </p>
-    <p class="hint">A link to the network holds your classes, not your pictures. The server keeps photos for an hour, and as long
-      what the last step reads of each picture: at most 60 pictures of an address, in 10 classes.</p>
+    <p class="hint">A link to the network holds your classes, not your pictures. The server keeps photos for an hour, and for as
+      long what the last step reads of each picture: at most 60 pictures of an address, in 10 classes.</p>
   </section>`;
 
 const MOST_CLASSES = 10;
