@@ -164,7 +164,8 @@ def check_prediction(page: Page, result: Exploration) -> None:
     answers = page.locator("#stage .answers")
     answers.locator("span").nth(1).wait_for()
     labels = [row[0][0] for row in result.logit_lens()[1:]]
-    assert answers.locator("strong").all_inner_texts() == labels[: 1 + (labels[0] != labels[1])]
+    shown = answers.locator("strong").evaluate_all("all => all.map((name) => name.title)")
+    assert shown == labels[: 1 + (labels[0] != labels[1])]
 
 
 def check_features(page: Page, result: Exploration) -> None:

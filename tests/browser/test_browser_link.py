@@ -3,7 +3,7 @@
 import vit_demo
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import READY, STAGE, Browser, Page, Request, choose_method, draw, open_page
+from .choosing import READY, STAGE, Browser, Page, Request, Route, choose_method, draw, open_page
 
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
 
@@ -58,7 +58,13 @@ def test_a_link_to_a_photo_shows_a_copy_of_it_until_its_answer_is_there(page: Pa
     def is_result(request: Request) -> bool:
         return '"kind":"result"' in (request.post_data or "")
 
-    page.route("**/request", lambda route: held.append(route) if is_result(route.request) else route.continue_())
+    def hold_first(route: Route) -> None:
+        if held or not is_result(route.request):
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/request", hold_first)
     with page.expect_request(is_result):
         page.goto(f"{address}#tab=photos&photo=church")
     page.wait_for_selector('.stage[data-ready="loading"]')

@@ -93,7 +93,7 @@ def test_keys_press_the_buttons_around_the_picture_only_while_it_has_the_focus(s
             "(document.querySelector('.stage').__stage.choices)"
         )
 
-    stage.locator(".settings").focus()
+    stage.locator("#stage .settings").focus()
     before = press("1", "r", "[")
     assert before == [False, "attention", BLOCKS - 1, True]
     stage.locator(".picture").focus()
@@ -158,7 +158,7 @@ def test_the_blocks_and_heads_share_one_scale_and_follow_the_pinned_patch(stage:
     assert titles() == peaks(0)
     stage.locator("#stage .answers > span").nth(2).wait_for()
     assert stage.locator("#stage .answers > span").all_inner_texts() == [f"{20 * n}.0\u00a0%" for n in (1, 2, 3)]
-    assert stage.locator("#stage .answers strong").all_inner_texts() == ["one?"], "written once, across the blocks"
+    assert stage.locator("#stage .answers strong").all_inner_texts() == ["one?"], "once, and none that stands"
     look_from(stage)
     stage.mouse.click(*point_at(stage, 1, 2))
     stage.wait_for_function("document.querySelector('.cells').ariaLabel.endsWith('square in row 2, column 3')")

@@ -82,7 +82,7 @@ TOLD = """() => {
   const bars = all(".bars button").filter((bar) => bar.checkVisibility({ visibilityProperty: true }));
   const markOf = (mark) => (mark.hidden ? null : Math.round(10 * parseFloat(mark.style.left)));
   const answers = all(".answers strong").flatMap((name) =>
-    new Array(Number(/span (\\d+)/.exec(name.style.gridColumn)[1])).fill(name.innerText));
+    new Array(Number(/span (\\d+)/.exec(name.style.gridColumn)[1])).fill(name.title));
   return {
     headline: text(".headline"),
     challenge: text(".challenge p"),

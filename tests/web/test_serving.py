@@ -121,6 +121,11 @@ def test_no_garbage_is_collected_while_the_server_starts(monkeypatch):
     assert enabled == [False] and gc.isenabled()
 
 
+def test_a_stopped_server_ends_before_docker_kills_it() -> None:
+    steps = [0, server.ACCEPTING_SECONDS, server.SHUTDOWN_SECONDS, server.END_SECONDS, server.KILL_SECONDS, 10]
+    assert steps == sorted(steps)
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")
 def test_a_server_that_is_stopped_finishes_requests_ends_training_and_deletes_uploads(stop, tmp_path):
     port = free_port()
@@ -163,7 +168,7 @@ def test_a_server_that_is_stopped_finishes_requests_ends_training_and_deletes_up
         assert "result" in send(other), "a proxy has not seen it yet"
         visitor.join(60)
         assert replies == [{"error": "This took its time."}]
-        assert process.wait(60) == 0 and time.monotonic() - stopped < 40
+        assert process.wait(60) == 0 and time.monotonic() - stopped < 40, "it waits for the visitor, and no longer"
     assert not list(tmp_path.glob("vit_demo-*")), "uploads are deleted when the process ends"
 
 

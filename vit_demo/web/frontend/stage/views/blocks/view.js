@@ -122,8 +122,8 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
       const length = answers.slice(block).findIndex((one) => one.label !== label);
       const span = length < 0 ? answers.length - block : length;
       const words = translateName(label);
-      const said = block < settled ? `${words}?` : words;
-      const name = make("strong", { translate: false, title: words }, said);
+      const doubt = block < settled ? [make("i", {}, "?")] : [];
+      const name = make("strong", { translate: false, title: words }, make("span", {}, words, ...doubt));
       name.style.gridColumn = `${block + 1} / span ${span}`;
       const number = make("span", { textContent: formatProbability(probability, first.scores) });
       number.style.gridColumn = `${block + 1}`;
