@@ -203,7 +203,7 @@ OUTPUTS: dict[str, tuple[Callable[..., Any], Callable[[Any], Tensor]]] = {
     "with its class": (lambda n, x, p, z: {"label": z.argmax(1), "y": z}, lambda o: soft(o["y"])),
     "the best three": (lambda n, x, p, z: z.topk(3), lambda o: o),
     "the best three as a tuple": (lambda n, x, p, z: tuple(soft(z).topk(3)), lambda o: o),
-    "sorted": (lambda n, x, p, z: z.sort(1, descending=True)[0], lambda o: o),
+    "sorted": (lambda n, x, p, z: z.sort(1, descending=True)[0], lambda o: o[0]),
     "the class alone": (lambda n, x, p, z: z.argmax(1), lambda o: o),
     "one-hot": (lambda n, x, p, z: F.one_hot(z.argmax(1), 5).float(), lambda o: o),
     "classes first": (lambda n, x, p, z: z.T, lambda o: soft(o.T)),
@@ -285,7 +285,7 @@ def by_einsum(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 def by_short_einsum(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The last two axes by letters."""
     shares = torch.einsum("...id,...jd->...ij", q / 8**0.5, k).softmax(-1)
-    return torch.einsum("...ij,...jd", shares, v)
+    return torch.einsum("...ij,...jd->...id", shares, v)
 
 
 def by_hand(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
