@@ -38,7 +38,7 @@ def seeded(make: Callable[[], nn.Module]) -> nn.Module:
     module, generator = make().eval(), torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in module.parameters():
-            parameter += torch.randn(parameter.shape, generator=generator) / parameter.shape[-1] ** 0.5
+            parameter += torch.randn(parameter.shape, generator=generator) / (parameter.shape or (1,))[-1] ** 0.5
     return module
 
 
@@ -67,7 +67,7 @@ def same(given: Any, module: nn.Module, expected: Tensor, *maps: Any, **how: Any
     return ex.preprocessing.note.replace(GIVEN, "").strip()
 
 
-def compare_maps(ex: Any, module: nn.Module, x: Tensor, run: Run) -> None:
+def compare_maps(ex: Any, module: nn.Module, x: Tensor, run: Run, at_once: int = 1) -> None:
     """Compares the attention of a patch, and relevance where the head reads some tokens alike.
 
     Args:
@@ -75,6 +75,7 @@ def compare_maps(ex: Any, module: nn.Module, x: Tensor, run: Run) -> None:
         module: The network.
         x: The input that the caller's own code gives it, ``[1, 3, height, width]``.
         run: The network written out.
+        at_once: How many attentions read the same tokens.
     """
     (rows, cols), p, inputs = ex.grid, ex.patch_size, x.clone().requires_grad_()
     with Tokens(module) as plain:
@@ -99,8 +100,9 @@ def compare_maps(ex: Any, module: nn.Module, x: Tensor, run: Run) -> None:
         return  # what the head reads is no plain mean
     row = start = (size > 0).double()[None] / (size > 0).sum()
     gradients = torch.autograd.grad(logits[0, index], matrices)
-    for matrix, gradient in zip(reversed(matrices), reversed(gradients), strict=True):
-        row = row + row @ (matrix * gradient)[0].relu().mean(0).double()
+    shares = [(a * b)[0].relu().mean(0).double() for a, b in zip(matrices, gradients, strict=True)]
+    for first in reversed(range(0, len(shares), at_once)):
+        row = row + row @ torch.stack(shares[first : first + at_once]).sum(0)
     expected = (row - start)[0, place].detach()
     close(ex.relevance(index).flatten() / expected.max(), expected / expected.max(), "relevance", 1e-3)
 

@@ -171,7 +171,6 @@ OUTPUTS: dict[str, tuple[Callable[..., Any], Callable[[Any], Tensor]]] = {
     "log_softmax": (lambda n, x, p, z: z.log_softmax(1), torch.exp),
     "nn.Softmax": (lambda n, x, p, z: nn.Softmax(1)(z), lambda o: o),
     "softmax in float64": (lambda n, x, p, z: z.double().softmax(1), lambda o: o),
-    "softmax in float16": (lambda n, x, p, z: z.half().softmax(1).float(), lambda o: o),
     "softmax, for each token": (lambda n, x, p, z: n.head(x).softmax(2).mean(1), lambda o: o),
     "softmax in per cent": (lambda n, x, p, z: 100 * soft(z), lambda o: o / 100),
     "softmax, without its first class": (lambda n, x, p, z: soft(z)[:, 1:], lambda o: o),
@@ -260,8 +259,9 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Arguments of ``Vit``."""
 
-BIAS = torch.linspace(-1, 1, 17 * 17).reshape(17, 17).sin()
-EXACT: dict[str, Tensor] = {"bias": BIAS, "band": torch.zeros(17, 17).masked_fill(BIAS < -0.5, float("-inf"))}
+BIAS = torch.linspace(-9, 9, 17 * 17).reshape(17, 17).sin()
+FAR = (torch.arange(17)[:, None] - torch.arange(17)).abs() > 9
+EXACT: dict[str, Tensor] = {"bias": BIAS, "band": torch.zeros(17, 17).masked_fill(FAR, float("-inf"))}
 
 
 def one_query_at_a_time(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -306,7 +306,7 @@ SPELLINGS: dict[str, tuple[Attend, str]] = {
     "fused": (F.scaled_dot_product_attention, ""),
     "fused with dropout": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, dropout_p=0.0), ""),
     "fused, with a bias": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, BIAS), "bias"),
-    "fused, of what is true": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, BIAS >= -0.5), "band"),
+    "fused, of what is true": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, ~FAR), "band"),
     "fused, scaled keys": (lambda q, k, v: F.scaled_dot_product_attention(q, 0.5 * k, v, scale=2 * 8**-0.5), ""),
     "fused, of contiguous": (lambda q, k, v: F.scaled_dot_product_attention(*(x.contiguous() for x in (q, k, v))), ""),
     "einsum": (by_einsum, ""),
@@ -321,8 +321,8 @@ SPELLINGS: dict[str, tuple[Attend, str]] = {
     "dropout": (lambda q, k, v: F.dropout((q @ k.mT * 8**-0.5).softmax(-1), 0.3, training=False) @ v, ""),
     "a bias": (lambda q, k, v: (q @ k.mT * 8**-0.5 + BIAS).softmax(-1) @ v, "bias"),
     "a bias in place": (lambda q, k, v: (q @ k.mT).mul_(8**-0.5).add_(BIAS).softmax(-1) @ v, "bias"),
-    "a mask": (lambda q, k, v: (q @ k.mT * 8**-0.5).masked_fill(BIAS < -0.5, -torch.inf).softmax(-1) @ v, "band"),
-    "torch.where": (lambda q, k, v: torch.where(BIAS < -0.5, -torch.inf, q @ k.mT * 8**-0.5).softmax(-1) @ v, "band"),
+    "a mask": (lambda q, k, v: (q @ k.mT * 8**-0.5).masked_fill(FAR, -torch.inf).softmax(-1) @ v, "band"),
+    "torch.where": (lambda q, k, v: torch.where(FAR, -torch.inf, q @ k.mT * 8**-0.5).softmax(-1) @ v, "band"),
     "transposed": (lambda q, k, v: (v.mT @ (k @ q.mT * 8**-0.5).softmax(-2)).mT, ""),
     "a sum of products": (lambda q, k, v: ((q[:, :, :, None] * k[:, :, None]).sum(-1) * 8**-0.5).softmax(-1) @ v, ""),
     "a loop over heads": (one_query_at_a_time, ""),

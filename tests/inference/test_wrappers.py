@@ -174,6 +174,7 @@ UNKNOWN: dict[str, Callable[[Tensor], Tensor]] = {
     "blur": v2.GaussianBlur(3, 0.8),
     "gamma": lambda x: x.abs() ** 0.45,
     "grey": v2.Grayscale(3),
+    "grey by a convolution": lambda x: F.conv2d(x, torch.tensor([0.3, 0.6, 0.1])[None, :, None, None]).expand_as(x),
     "inverted": lambda x: 1 - x,
     "halved": lambda x: 0.5 * x,
     "each picture by itself": nn.InstanceNorm2d(3),

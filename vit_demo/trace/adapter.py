@@ -11,9 +11,25 @@ from torch import Tensor, nn
 from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.resample import without_autocast
-from vit_demo.trace.head import can_leave_out, find_pool, head_gradient, is_flexible, reads_patches_alike
+from vit_demo.trace.head import (
+    can_leave_out,
+    find_pool,
+    head_gradient,
+    is_flexible,
+    reads_patches_alike,
+    some_patches,
+)
 from vit_demo.trace.output_projection import proved_projections
-from vit_demo.trace.outputs import EMBEDDINGS, Output, Path, already_probabilities, find_logits, logits_of, tensors_in
+from vit_demo.trace.outputs import (
+    EMBEDDINGS,
+    Already,
+    Output,
+    Path,
+    already_probabilities,
+    find_logits,
+    logits_of,
+    tensors_in,
+)
 from vit_demo.trace.own_vit import OwnViT
 from vit_demo.trace.pixels import find_pixels, scale_of
 from vit_demo.trace.probe import Probe, find_blocks, find_patch_size, why_others
@@ -26,6 +42,10 @@ from vit_demo.trace.traced_vit import TracedViT
 MAX_PREFIX = 17
 """Tokens before the patches: a class token and sixteen registers, more than any published network has."""
 OFFLOADED = "Weights of this network are not in memory (on the meta device): load all of it, without offloading."
+NO_PICTURES = (
+    "This network gives {}, not logits [B, K] of a picture: pass output= with a function that makes them of what it "
+    "returns, or the network inside it."
+)
 COMPILED = "This network is compiled: pass the one that torch.compile was given."
 
 _found: WeakKeyDictionary[nn.Module, dict[Hashable, tuple[ViTConfig, Structure]]] = WeakKeyDictionary()
@@ -154,10 +174,11 @@ def _probe(
     if num_tokens not in tokens.shape[:2]:
         raise PresetError(NOT_OF_TOKENS)
     if raw.dim() == 3 and probe.ends_in_head(raw, parts[2]):
-        raise PresetError(
-            f"This network gives {raw.shape[2]} outputs for each of its tokens, not logits [B, K] of a picture: "
-            "pass output= with a function that makes them."
-        )
+        raise PresetError(NO_PICTURES.format(f"{raw.shape[2]} outputs for each of its tokens"))
+    if len(logits) != 1:
+        raise PresetError(NO_PICTURES.format(f"{list(logits.shape)} for one picture"))
+    if probe.sources.is_sorted(raw):
+        raise PresetError(NO_PICTURES.format("outputs that are sorted by their size"))
     patch = patch_size or find_patch_size(module, size, num_tokens)
     prefix = num_tokens - (size[0] // patch) * (size[1] // patch)
     if not 0 <= prefix <= MAX_PREFIX or size[0] % patch or size[1] % patch:
@@ -235,17 +256,22 @@ def _adapt(
     parallel, logits = prove(network, probe, noise, found.logits)
     if error:
         raise error
-    is_bounded = probe.sources.of(found.raw)[1]
-    already = already_probabilities(torch.cat([found.logits, logits]), is_bounded) if config.num_classes else ""
-    structure = replace(structure, parallel=parallel, already=already)
-    pool = find_pool(head_gradient(TracedViT(module, config, structure), output), prefix)
+    already: Already = ""
+    if config.num_classes:
+        already = already_probabilities(torch.cat([found.logits, logits]), probe.sources.of(found.raw)[1])
+    # A head may be followed by what leaves another number of outputs.
+    has_head = structure.has_head or already in ("softmax", "sigmoid") or logits.shape[1] == 1
+    structure = replace(structure, parallel=parallel, already=already, has_head=has_head)
+    gradient = head_gradient(TracedViT(module, config, structure), output)
+    pool = find_pool(gradient, prefix)
     names = [name.rpartition(".")[2] for name, _ in module.named_parameters()]
     is_named = any("cls" in name or "class_" in name for name in names)
     has_class_token = prefix > 0 and (pool.startswith("cls") or is_named)
     config = replace(config, pool=pool, class_token=has_class_token, num_registers=prefix - has_class_token)
     network = TracedViT(module, config, structure)
     drops = reads_patches_alike(network, output)
-    network.structure = structure = replace(structure, drops=drops)
+    reads = () if drops else some_patches(gradient, pool, prefix)
+    network.structure = structure = replace(structure, drops=drops, reads=reads)
     leaves_out = drops and can_leave_out(network, noise)
-    structure = replace(structure, leaves_out=leaves_out, takes_any_size=is_flexible(network))
+    structure = replace(structure, leaves_out=leaves_out, takes_any_size=not reads and is_flexible(network))
     return TracedViT(module, config, structure)
