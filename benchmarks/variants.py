@@ -25,9 +25,11 @@ import torch
 from timm.data import create_transform
 from torch import Tensor, nn
 
+from benchmarks.variants_attention import EXACT, SPELLINGS
 from benchmarks.variants_check import CAT, NOISE, DifferentError, Work, explicit, raw, same, seeded, written_out
-from benchmarks.variants_files import THEIRS, configs, names, photos, processors
-from benchmarks.variants_networks import EXACT, LAYOUTS, MEAN, NORMALISED, OUTPUTS, SPELLINGS, STD, WRAPPERS, Vit, soft
+from benchmarks.variants_files import configs, names, photos, processors
+from benchmarks.variants_libraries import THEIRS
+from benchmarks.variants_networks import LAYOUTS, MEAN, NORMALISED, OUTPUTS, STD, WRAPPERS, Vit, soft
 from vit_demo.errors import InputError
 
 
