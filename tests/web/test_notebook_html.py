@@ -36,9 +36,9 @@ def test_views_that_need_the_server_are_left_out():
     assert {"blocks", "predictions"} <= set(notebook.views()) < set(view_names())
     bundled = {view for view in view_names() if f'modules["stage/views/{view}/view.js"] =' in notebook.script()}
     assert bundled == set(notebook.views())
-    assert ".findings" in (FOLDER / "stage" / "views" / "faithfulness" / "view.css").read_text()
+    assert ".findings {" in (FOLDER / "stage" / "views" / "faithfulness" / "view.css").read_text()
     styles = stage_styles(notebook.views())
-    assert ".findings" not in styles and ".cells" in styles
+    assert ".findings {" not in styles and ".cells" in styles
 
 
 def test_every_block_of_the_default_digit_fits(drawing):
