@@ -17,7 +17,7 @@ from vit_demo.trace.attention_mode import AttentionMode, attention_rows, attenti
 from vit_demo.trace.probe import Probe, is_tokens
 from vit_demo.trace.reasons import NOT_OF_TOKENS
 from vit_demo.trace.running import in_this_thread
-from vit_demo.trace.structure import input_of, with_input
+from vit_demo.trace.structure import first_of, input_of, with_input
 from vit_demo.trace.trace import Trace
 from vit_demo.trace.traced_vit import TracedViT
 
@@ -141,8 +141,7 @@ def _pass_alone(
     ``changed`` is the index of a token to change at the first such place.
     """
     trace, found, structure = Trace(record_tokens=True), list[Tensor](), network.structure
-    like = probe.tokens[structure.exit][1]
-    first, last = probe.ends(like[0] if isinstance(like, tuple | list) else like)
+    first, last = probe.ends(first_of(probe.tokens[structure.exit][1]))
     is_due = changed is not None
 
     def change(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -69,7 +69,7 @@ class Structure:
 
     def unpack(self, output: Any) -> Tensor:
         """The tokens ``[B, N, D]``, prefix first, in what a block gets or returns."""
-        x = output[0] if isinstance(output, tuple | list) else output
+        x = first_of(output)
         return self.prefix_first(x.transpose(0, 1) if self.sequence_first else x, 1)
 
     def pack(self, x: Tensor, like: Any) -> Any:
@@ -93,6 +93,11 @@ class Structure:
             return x
         first, rest = x.split([self.before, x.shape[axis] - self.before], axis)
         return torch.cat([first, rest.roll(by, axis)], axis)
+
+
+def first_of(x: Any) -> Any:
+    """What a module got or returned, without the tuple or list around it."""
+    return x[0] if isinstance(x, tuple | list) and x else x
 
 
 def input_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
