@@ -15,7 +15,10 @@ test("a second finger makes a pinch, which leaves no stroke; the next finger dra
   const done = [];
   const note = (name) => () => done.push(name);
   listenToPointer(canvas, { begin: note("begin"), extend: note("extend"), end: note("end"), cancel: note("cancel") });
-  const finger = (pointerId, isPrimary) => ({ ...{ pointerId, isPrimary, button: 0, clientX: 9, clientY: 9 }, getCoalescedEvents: () => [] });
+  const finger = (pointerId, isPrimary) => ({
+    ...{ pointerId, isPrimary, button: 0, clientX: 9, clientY: 9 },
+    getCoalescedEvents: () => [],
+  });
   const stroke = (...fingers) => {
     for (const one of fingers) heard.pointerdown(one);
     for (const one of fingers) heard.pointermove(one);
@@ -32,8 +35,20 @@ test("where a canvas reads as white, no drawing is sent, as it would be white, t
   const canvas = { getContext: () => context, toDataURL: () => "data:image/png;base64,AAAA" };
   globalThis.document = { createElement: () => canvas };
   try {
-    const strokes = [{ width: 0.1, points: [[0.2, 0.5], [0.8, 0.5]] }];
-    for (const [read, expected] of [[0, canvas.toDataURL()], [255, null], [200, null]]) {
+    const strokes = [
+      {
+        width: 0.1,
+        points: [
+          [0.2, 0.5],
+          [0.8, 0.5],
+        ],
+      },
+    ];
+    for (const [read, expected] of [
+      [0, canvas.toDataURL()],
+      [255, null],
+      [200, null],
+    ]) {
       context.pixels = [read, read, read, 255];
       assert.equal(toDataUrl(strokes), expected);
     }
