@@ -167,8 +167,8 @@ def heads_that_differ() -> nn.Module:
     return module
 
 
-def overlapping(change: Callable[[Tensor], Tensor]) -> nn.Module:
-    module = Prepared(change)
+def overlapping() -> nn.Module:
+    module = Prepared(lambda x: F.pad(x, (4,) * 4, mode="reflect")[:, :, :32, 8:])  # by half a patch
     module.stem = nn.Conv2d(3, 24, 10, 8, 1)
     return module
 
@@ -187,9 +187,7 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "columns": (lambda: Prepared(lambda x: x.mT), "moves the pixels"),
     "a shift of a patch": (lambda: Prepared(lambda x: x.roll(8, 2)), "moves the pixels"),
     "a shift of half a patch": (lambda: Prepared(lambda x: x.roll(4, 2)), "moves the pixels"),
-    "a shift of half a patch whose patches overlap": (
-        lambda: overlapping(lambda x: F.pad(x, (4,) * 4, mode="reflect")[:, :, :32, 8:]), "moves the pixels",
-    ),
+    "patches that overlap, shifted": (overlapping, "moves the pixels"),
     "a crop and a resize": (
         lambda: Prepared(lambda x: F.interpolate(x[..., 4:-4, 4:-4], (32, 32), mode="bilinear")), "moves the pixels",
     ),
