@@ -111,8 +111,7 @@ export function createResults(server, { drawingOf, previewOf, opening, firstPaus
       if (!isCurrent() || !reply) return;
       if (reply.result) {
         remember(key, reply.result);
-        show(reply.result);
-        return;
+        return show(reply.result);
       }
       if (!reply.lost) return fail("failed", reply.error, reply.retry);
       fail("lost", LOST);

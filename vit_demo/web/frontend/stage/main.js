@@ -1,11 +1,10 @@
 // @ts-check
 // Starts a stage: its parts, the cards of its views, and the results that it is given.
 
-import { setConstants } from "../shared/constants.js";
 import { documentEvents, make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
 import { FIRST_VIEW } from "../shared/link.js";
-import { isAwaited, newResult, pageState, REPLACE, resultStatus, shownResult } from "../shared/pageState.js";
+import { isAwaited, newResult, pageState, REPLACE, resultStatus, setConstants, shownResult } from "../shared/pageState.js";
 import { createReplyCache, createRequestIds, pause, SETTLE, sendRequest } from "../shared/requests.js";
 import { createCaption } from "./caption.js";
 import { createChallenge } from "./challenge.js";
@@ -58,15 +57,12 @@ export async function mount({ element, props, server, watch, ...given }) {
 
   listenToPatches(stage.canvas, () => stage.result, patchActions(stage));
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
-  find(".words").addEventListener("click", ({ target }) => target.dataset.show && showWord(stage, target.dataset.show));
-  find(".switch").addEventListener(
-    "click",
-    ({ target }) => target.dataset.mode && chooseMode(stage, target.dataset.mode),
-  );
   find(".ways [data-section]").hidden = !host.querySelector(".teach");
-  host.addEventListener("click", ({ target }) => {
-    if (!target.dataset.section) return;
-    change(stage, { section: target.dataset.section });
+  host.addEventListener("click", ({ target: { dataset } }) => {
+    if (dataset.show) showWord(stage, dataset.show);
+    if (dataset.mode) chooseMode(stage, dataset.mode);
+    if (!dataset.section) return;
+    change(stage, { section: dataset.section });
     scrollTo(0, 0);
   });
   find(".trust").hidden = !host.querySelector(".faithfulness");
@@ -168,7 +164,6 @@ function createParts(stage, request, viewModules, data) {
  * on the picture.
  */
 function createViews(host, viewModules, context) {
-  viewModules.sort((a, b) => a.order - b.order);
   return viewModules.map(({ name, html, create, sections = EXPLORE }) => {
     if (!html) return { card: null, sections, ...create(host, context) };
     const card = make("template", { innerHTML: html.trim() }).content.firstElementChild;

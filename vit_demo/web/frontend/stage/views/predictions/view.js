@@ -2,7 +2,7 @@
 // The answer: always five bars, so that nothing below them moves; a click on one shows what speaks for its class. All other
 // classes of the model are in a list that can be searched.
 
-import { constants } from "../../../shared/constants.js";
+import { constants } from "../../../shared/pageState.js";
 import { make, makeButton, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { barOf, probabilityOf, targetOf } from "../../format.js";
@@ -10,9 +10,6 @@ import { barOf, probabilityOf, targetOf } from "../../format.js";
 const MOST_LISTED = 200; // of a list that is searched; more would only be scrolled past
 
 const NO_CLASSES = english("This model has no classifier head: it predicts no class, and no heatmap can be about one.");
-
-export const order = 10;
-export const offline = true;
 
 export const html = `
   <div class="predictions">
