@@ -118,7 +118,9 @@ def truth(page: Page, challenge: str | None) -> dict[str, Any]:
         headline = f"The network cuts {picture} into {result.grid[0] * result.grid[1]} squares, lets them look at "
         headline += f"each other {result.preset.config.depth} times, and "
         headline += undecided if is_unsure else f"says {first}."
-    news = f"undecided, perhaps {first}" if is_unsure else f"still {before}" if first == before else f"now it says {first}"
+    news = (
+        f"undecided, perhaps {first}" if is_unsure else f"still {before}" if first == before else f"now it says {first}"
+    )
     words = f"{count} rubbed out: {news}."
     top = result.top(5)
     chosen = page.evaluate(f"{STAGE}.choices.label")

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { setConstants } from "../../vit_demo/web/frontend/shared/pageState.js";
+import { setConstants } from "../../vit_demo/web/frontend/shared/constants.js";
 
 export const fixture = JSON.parse(readFileSync(process.env.VIT_DEMO_FIXTURE, "utf8"));
 setConstants(fixture.constants);

@@ -23,7 +23,7 @@ COLOURS = {
 
 
 def constants() -> dict[str, Any]:
-    """The constants as JSON values by their names in `shared/pageState.js`."""
+    """The constants as JSON values by their names in `shared/constants.js`."""
     return {
         "photoScale": colours.PHOTO,
         "signedPhotoScale": colours.PHOTO_SIGNED,

@@ -4,10 +4,11 @@
 import { createPad } from "../pad/pad.js";
 import { toDataUrl } from "../pad/strokes.js";
 import { syncHistory } from "../shared/browserHistory.js";
+import { setConstants } from "../shared/constants.js";
 import { copyText, createRadios, rove } from "../shared/dom.js";
 import { english, languageChange, linkInLanguage } from "../shared/language.js";
 import { encodeLink, FITS, firstState, leftOut } from "../shared/link.js";
-import { menuModels, PUSH, pageState, REPLACE, readSetting, retryResult, setConstants, TASKS } from "../shared/pageState.js";
+import { menuModels, PUSH, pageState, REPLACE, readSetting, retryResult, TASKS } from "../shared/pageState.js";
 import { sendRequest } from "../shared/requests.js";
 import { createMenu, PHOTO_MODEL } from "./modelMenu.js";
 import { acceptGlobalDrop, createCrop, createPhotoInput, ownPhotos } from "./photoInput.js";

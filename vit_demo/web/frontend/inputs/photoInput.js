@@ -1,10 +1,11 @@
 // @ts-check
 // The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
 
+import { constants } from "../shared/constants.js";
 import { documentEvents, make, makeButton, onFiles, rove, setText } from "../shared/dom.js";
 import { fitInside, partOf } from "../shared/geometry.js";
 import { english, languageChange, translate } from "../shared/language.js";
-import { constants, modelInput, shownResult } from "../shared/pageState.js";
+import { modelInput, shownResult } from "../shared/pageState.js";
 import { createRequestIds, sendPhoto } from "../shared/requests.js";
 
 const SLOW_UPLOAD = 300; // milliseconds

@@ -109,15 +109,6 @@ const isSubset = (part, whole) => Object.entries(part).every(([name, value]) => 
 /** The state of this page; the components share it by importing it. */
 export const pageState = createPageState();
 
-/**
- * Facts that stand in Python alone, in frontend/constants.py, and are sent with the page, by name; empty until a component is
- * mounted, so they are read when they are needed.
- * @type {import("../types").Constants}
- */
-export const constants = /** @type {any} */ ({});
-
-export const setConstants = (given) => Object.assign(constants, given);
-
 // How the parts of the page talk to each other: the stage, the pad and the small photo import the same channels.
 
 /**

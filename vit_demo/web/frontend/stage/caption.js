@@ -263,7 +263,9 @@ function storyOf(result, whole) {
   const { numPatches: squares, numBlocks: times, exampleDigit: digit } = result;
   const begin = translate(BEGINNINGS[kind], { digit, squares, times });
   if (!first) return `${begin} ${translate("and has a list of numbers for each.")}`;
-  const end = isUnsure(result) ? english("and is undecided: perhaps *{label}*, {probability}.") : english("and says *{label}*.");
+  const end = isUnsure(result)
+    ? english("and is undecided: perhaps *{label}*, {probability}.")
+    : english("and says *{label}*.");
   return `${begin} ${translate(end, answer)}`;
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 // The challenge below the picture: rub out squares until the network says something else, and the fewest that a search finds.
 
-import { constants } from "../shared/pageState.js";
+import { constants } from "../shared/constants.js";
 import { setText } from "../shared/dom.js";
 import { english, translate, translateName } from "../shared/language.js";
 import { createTasks } from "../shared/tasks.js";

@@ -4,7 +4,7 @@
 // A style is {signed, floor, end}: whether values below 0 have a colour of their own, the least end of the scale, so that a map
 // without a meaningful value is faint, and the end of a scale that several maps share. A grid is {rows, columns, pixelated}, pixelated for a drawing.
 
-import { constants } from "../shared/pageState.js";
+import { constants } from "../shared/constants.js";
 import { make, pixelCanvas, pixelsOf } from "../shared/dom.js";
 
 const PHOTO_GREY = 128; // what the legend lies over, as a photo can have any colour

@@ -1,10 +1,11 @@
 // @ts-check
 // Starts a stage: its parts, the cards of its views, and the results that it is given.
 
+import { setConstants } from "../shared/constants.js";
 import { documentEvents, make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
 import { FIRST_VIEW } from "../shared/link.js";
-import { isAwaited, newResult, pageState, REPLACE, resultStatus, setConstants, shownResult } from "../shared/pageState.js";
+import { isAwaited, newResult, pageState, REPLACE, resultStatus, shownResult } from "../shared/pageState.js";
 import { createReplyCache, createRequestIds, pause, SETTLE, sendRequest } from "../shared/requests.js";
 import { createCaption } from "./caption.js";
 import { createChallenge } from "./challenge.js";

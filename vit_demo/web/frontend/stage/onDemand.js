@@ -1,7 +1,7 @@
 // @ts-check
 // What the server computes on demand: maps and traces when they are to be shown, and the curves of deletion and insertion.
 
-import { constants } from "../shared/pageState.js";
+import { constants } from "../shared/constants.js";
 import { english } from "../shared/language.js";
 import { SETTLE } from "../shared/requests.js";
 import { againstOf, targetOf } from "./format.js";

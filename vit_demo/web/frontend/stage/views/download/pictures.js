@@ -1,7 +1,7 @@
 // @ts-check
 // A map over its picture with a caption, as PNG, as SVG, and as a page that needs no server.
 
-import { constants } from "../../../shared/pageState.js";
+import { constants } from "../../../shared/constants.js";
 import { loadImage, make } from "../../../shared/dom.js";
 import { fitInside } from "../../../shared/geometry.js";
 import { currentLanguage, translate } from "../../../shared/language.js";

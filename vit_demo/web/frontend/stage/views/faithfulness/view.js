@@ -2,7 +2,7 @@
 // Whether the colours can be trusted: deletion, insertion and randomization of the heatmap on the stage, on request. What was
 // found with each mask stands side by side.
 
-import { constants } from "../../../shared/pageState.js";
+import { constants } from "../../../shared/constants.js";
 import { isNew, make, makeButton, setProgress, setText } from "../../../shared/dom.js";
 import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";

@@ -2,7 +2,7 @@
 // The answer: always five bars, so that nothing below them moves; a click on one shows what speaks for its class. All other
 // classes of the model are in a list that can be searched.
 
-import { constants } from "../../../shared/pageState.js";
+import { constants } from "../../../shared/constants.js";
 import { make, makeButton, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { barOf, probabilityOf, targetOf } from "../../format.js";
