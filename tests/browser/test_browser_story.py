@@ -109,15 +109,15 @@ def truth(page: Page, challenge: str | None) -> dict[str, Any]:
     digit = page.evaluate(f"{STAGE}.current().exampleDigit ?? null")
     picture = "the photo" if result.preset.task == "photos" else "your drawing" if digit is None else f"your {digit}"
     is_unsure = not result.is_confident
-    undecided = f"is undecided: perhaps {first}, {percentage(probability)}."
+    unsure = f"is unsure: {first}, {percentage(probability)}?"
     if count:
         squares = "1 square" if count == 1 else f"{count} squares"
         sure = f"{'still ' * (first == before)}says {first}: {percentage(probability)}."
-        headline = f"Without {squares} it {undecided if is_unsure else sure}"
+        headline = f"Without {squares} it {unsure if is_unsure else sure}"
     else:
         headline = f"The network cuts {picture} into {result.grid[0] * result.grid[1]} squares, lets them look at "
         headline += f"each other {result.preset.config.depth} times, and "
-        headline += undecided if is_unsure else f"says {first}."
+        headline += unsure if is_unsure else f"says {first}."
     news = (
         f"undecided, perhaps {first}" if is_unsure else f"still {before}" if first == before else f"now it says {first}"
     )

@@ -37,9 +37,9 @@ def test_views_that_need_the_server_are_left_out():
     assert sorted(VIEWS) == sorted(path.parent.name for path in FOLDER.glob("stage/views/*/view.js"))
     bundled = {view for view in VIEWS if f'modules["stage/views/{view}/view.js"] =' in notebook.script()}
     assert bundled == set(OFFLINE_VIEWS)
-    assert ".findings" in (FOLDER / "stage" / "views" / "faithfulness" / "view.css").read_text()
+    assert ".findings {" in (FOLDER / "stage" / "views" / "faithfulness" / "view.css").read_text()
     styles = stage_styles(OFFLINE_VIEWS)
-    assert ".findings" not in styles and ".cells" in styles
+    assert ".findings {" not in styles and ".cells" in styles
 
 
 def test_every_block_of_the_default_digit_fits(drawing):

@@ -235,7 +235,7 @@ const BEGINNINGS = {
   digit: english("The network cuts your {digit} into {squares} squares, lets them look at each other {times} times,"),
 };
 
-/** What it comes to while squares are rubbed out: the same answer, another one, an undecided one, none. */
+/** What it comes to while squares are rubbed out: the same answer, another one, an unsure one, none. */
 const WITHOUT = {
   same: english(
     "Without 1 square it still says *{label}*: {probability}.|Without {count} squares it still says *{label}*: {probability}.",
@@ -244,7 +244,7 @@ const WITHOUT = {
     "Without 1 square it says *{label}*: {probability}.|Without {count} squares it says *{label}*: {probability}.",
   ),
   unsure: english(
-    "Without 1 square it is undecided: perhaps *{label}*, {probability}.|Without {count} squares it is undecided: perhaps *{label}*, {probability}.",
+    "Without 1 square it is unsure: *{label}*, {probability}?|Without {count} squares it is unsure: *{label}*, {probability}?",
   ),
   none: english("The network reads the photo without 1 square.|The network reads the photo without {count} squares."),
 };
@@ -263,9 +263,7 @@ function storyOf(result, whole) {
   const { numPatches: squares, numBlocks: times, exampleDigit: digit } = result;
   const begin = translate(BEGINNINGS[kind], { digit, squares, times });
   if (!first) return `${begin} ${translate("and has a list of numbers for each.")}`;
-  const end = isUnsure(result)
-    ? english("and is undecided: perhaps *{label}*, {probability}.")
-    : english("and says *{label}*.");
+  const end = isUnsure(result) ? english("and is unsure: *{label}*, {probability}?") : english("and says *{label}*.");
   return `${begin} ${translate(end, answer)}`;
 }
 

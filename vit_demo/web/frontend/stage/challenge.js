@@ -145,10 +145,7 @@ function wordsOf(result, whole, count, found, invitation) {
   const isSame = first.index === before.index;
   if (isSame && count >= MANY) return translate("{count} rubbed out, still {before}. Let it search?", values);
   if (isUnsure(result)) {
-    return translate(
-      "1 rubbed out: undecided, perhaps *{name}*.|{count} rubbed out: undecided, perhaps *{name}*.",
-      values,
-    );
+    return translate("1 rubbed out: unsure, *{name}*?|{count} rubbed out: unsure, *{name}*?", values);
   }
   return isSame
     ? translate("1 rubbed out: still {before}.|{count} rubbed out: still {before}.", values)

@@ -25,7 +25,7 @@ export function formatProbability(value, scores = "softmax") {
 /** The probability of a prediction of a result. */
 export const probabilityOf = ({ probability, scores }) => formatProbability(probability, scores);
 
-/** Whether the server's note says that the answer is undecided. */
+/** Whether the server's note says that the network is unsure of its answer. */
 export const isUnsure = ({ note, source, predictions: [{ scores }] }) =>
   Boolean(note) && scores === "softmax" && !source.words;
 

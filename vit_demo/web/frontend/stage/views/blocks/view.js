@@ -109,7 +109,7 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
     });
   }
 
-  /** Below the blocks; an answer that stays for several blocks is written once, across them, in grey until the last one stands, which it never does if it is undecided. */
+  /** Below the blocks; an answer that stays for several blocks is written once, across them, in grey until the last one stands, which it never does if that is unsure. */
   function writeAnswers(result, answers) {
     const [first] = result.predictions;
     const host = find(".answers");
