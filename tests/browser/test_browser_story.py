@@ -118,10 +118,8 @@ def truth(page: Page, challenge: str | None) -> dict[str, Any]:
         headline = f"The network cuts {picture} into {result.grid[0] * result.grid[1]} squares, lets them look at "
         headline += f"each other {result.preset.config.depth} times, and "
         headline += unsure if is_unsure else f"says {first}."
-    news = (
-        f"undecided, perhaps {first}" if is_unsure else f"still {before}" if first == before else f"now it says {first}"
-    )
-    words = f"{count} rubbed out: {news}."
+    news = f"still {before}." if first == before else f"now it says {first}."
+    words = f"{count} rubbed out: {f'unsure, {first}?' if is_unsure else news}"
     top = result.top(5)
     chosen = page.evaluate(f"{STAGE}.choices.label")
     name = first if chosen is None else result.labels[chosen]
