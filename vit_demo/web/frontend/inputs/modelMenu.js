@@ -168,7 +168,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
  * for the menu; `onChange(job)` gets null, or {model, done, total, error}: bytes, and a sentence if it failed.
  */
 function createModelJob(server, { onChange, onReady }) {
-  const ids = createRequestIds();
+  const startRequest = createRequestIds();
   let job = /** @type {any} */ (null);
 
   function change(next) {
@@ -177,7 +177,7 @@ function createModelJob(server, { onChange, onReady }) {
   }
 
   async function start(model) {
-    const isCurrent = ids.start();
+    const isCurrent = startRequest();
     change({ model, done: 0, total: 0, error: "" });
     const onProgress = (_, { done = 0, total = 0 }) => change({ ...job, done, total });
     const reply = await sendRequest(
@@ -192,7 +192,7 @@ function createModelJob(server, { onChange, onReady }) {
   }
 
   function cancel() {
-    ids.start();
+    startRequest();
     change(null);
   }
 

@@ -28,7 +28,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   const way = (name) => find(`[data-way=${name}]`);
   const [image, remove, problem] = ["img.preview", ".remove", ".problem"].map(find);
   const webcam = createWebcam(find("video"));
-  const uploads = createRequestIds(); // a later picture replaces one that is still being uploaded
+  const startUpload = createRequestIds(); // a later picture replaces one that is still being uploaded
   let chosen = /** @type {any} */ (null); // the picture of the state
   let picture = /** @type {any} */ (null); // the same, unless it was refused
 
@@ -46,7 +46,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
       const refused = translate("The photo is larger than {megabytes} MB: choose a smaller copy.", { megabytes });
       return choose({ refused }, to);
     }
-    const isCurrent = uploads.start();
+    const isCurrent = startUpload();
     to.say("");
     const timer = setTimeout(() => isCurrent() && to.say(english("Uploading …")), SLOW_UPLOAD);
     const sent = await sendPhoto(upload, file);
@@ -59,7 +59,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
 
   function choose(next, to = { onPicture, say }) {
     if (next?.refused && to.onPicture !== onPicture) return to.say(next.refused); // a drawing stays
-    uploads.start();
+    startUpload();
     to.say("");
     closeWebcam();
     to.onPicture(next);
@@ -156,12 +156,12 @@ const endTracks = (stream) => {
  * resolves to a file; `stop()` switches the camera off.
  */
 export function createWebcam(video) {
-  const starts = createRequestIds();
+  const startFilm = createRequestIds();
   let stream = /** @type {any} */ (null);
 
   async function start() {
     stop();
-    const isCurrent = starts.start();
+    const isCurrent = startFilm();
     try {
       const asked = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" }, audio: false });
       if (!isCurrent()) {
@@ -179,7 +179,7 @@ export function createWebcam(video) {
   }
 
   function stop() {
-    starts.start();
+    startFilm();
     endTracks(stream);
     stream = video.srcObject = null;
     video.hidden = true;

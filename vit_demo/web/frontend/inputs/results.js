@@ -21,10 +21,11 @@ export const LOST = english("The connection to the server was lost. Trying again
 /**
  * `update(state, how)` requests the result of a state and publishes it, unless a newer state has come meanwhile; `retry()`
  * sends the newest request again. `drawingOf(strokes)` gives a drawing's data URL, or null where it cannot be read;
- * `previewOf(picture)` the address of a small copy, or "". `opening` is the state whose result is on the stage already.
+ * `previewOf(picture)` the address of a small copy, or "". `opening` is the state whose result is on the stage already;
+ * `onEmpty()` is called when there is nothing to see in the picture.
  */
-export function createResults(server, { drawingOf, previewOf, opening, firstPause = 1000 }) {
-  const ids = createRequestIds();
+export function createResults(server, { drawingOf, previewOf, opening, onEmpty = () => {}, firstPause = 1000 }) {
+  const startRequest = createRequestIds();
   const cache = new Map(); // from a source to its payload, the latest last
   /** The newest request, {key, state, restored, isDone}. @type {any} */
   let newest = { key: keyOf(opening), state: opening, restored: false, isDone: true };
@@ -74,6 +75,7 @@ export function createResults(server, { drawingOf, previewOf, opening, firstPaus
     const { task, digits } = newest.state;
     const digit = task === "digits" ? digits.picture?.digit : undefined;
     newResult.publish({ payload, digit, restored: newest.restored, isNewest, onShown });
+    if (payload?.empty) onEmpty();
   }
 
   /** The result of the same picture stays, marked as old; for another one the sentence takes its place. */
@@ -93,7 +95,7 @@ export function createResults(server, { drawingOf, previewOf, opening, firstPaus
 
   /** A page that is opened by a link does not show another picture first. */
   async function load(isOfLink = false) {
-    const isCurrent = ids.start();
+    const isCurrent = startRequest();
     const { key, state } = newest;
     const source = sourceOf(state);
     const refused = refusalOf(state);

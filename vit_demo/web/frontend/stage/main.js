@@ -86,9 +86,9 @@ export async function mount({ element, props, server, watch, ...given }) {
   });
   // Until a new result is there the old one stays as it is; a visitor may look around in it.
   for (const each of [pageState, resultStatus]) each.subscribe(element, () => isAwaited() || redraw(stage));
-  const opened = createRequestIds(); // a payload that is opened while a later one has come is not shown
+  const startOpening = createRequestIds(); // a payload that is opened while a later one has come is not shown
   function show({ payload, ...message }) {
-    return showNext(stage, { payload: payload ?? stage.latestPayload ?? props.value, ...message }, opened.start());
+    return showNext(stage, { payload: payload ?? stage.latestPayload ?? props.value, ...message }, startOpening());
   }
   newResult.subscribe(element, show);
   watch("value", () => show({ payload: props.value }));

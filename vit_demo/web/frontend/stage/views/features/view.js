@@ -209,7 +209,7 @@ export const examplesOf = (isDrawing, photos) =>
  */
 export function createSecondPicture(select, input, { photos, upload, exampleNow, onChoose, onNews }) {
   const owned = []; // {id, name, source, isDrawing}
-  const uploads = createRequestIds(); // a later choice replaces a photo that is still being uploaded
+  const startUpload = createRequestIds(); // a later choice replaces a photo that is still being uploaded
   let shown = /** @type {any} */ (null); // the result that the menu is for
   let second = /** @type {any} */ (null);
 
@@ -221,7 +221,7 @@ export function createSecondPicture(select, input, { photos, upload, exampleNow,
 
   async function take(file) {
     if (!file) return;
-    const isCurrent = uploads.start();
+    const isCurrent = startUpload();
     onNews(english("Uploading …"));
     const sent = await sendPhoto(upload, file);
     if (!isCurrent()) return;
@@ -231,7 +231,7 @@ export function createSecondPicture(select, input, { photos, upload, exampleNow,
 
   select.addEventListener("change", () => {
     const { value } = select;
-    uploads.start();
+    startUpload();
     onNews("");
     if (value === KEEP) keep();
     else if (value === FILE) input.click();
