@@ -40,7 +40,7 @@ export function mount({ element, server, ...given }) {
   const exampleUrl = (name, size) => new URL(`../../examples/${size}/${name}.webp`, import.meta.url).href;
   const previewOf = ({ example }) =>
     examples.some(({ name }) => name === example) ? exampleUrl(example, "preview") : "";
-  const results = createResults(server, { drawingOf, previewOf, opening: page.first, onEmpty: takeAsPhoto });
+  const results = createResults(server, { drawingOf, previewOf, opening: page.first, onRefused: takeAsPhoto });
   const menu = createMenu(element, { pageState, server, models, offer, customModels });
   const tabs = createTabs(element, pageState.chooseTask);
   const pad = createPad(find("#pad"), {

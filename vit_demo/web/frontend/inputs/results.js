@@ -22,9 +22,9 @@ export const LOST = english("The connection to the server was lost. Trying again
  * `update(state, how)` requests the result of a state and publishes it, unless a newer state has come meanwhile; `retry()`
  * sends the newest request again. `drawingOf(strokes)` gives a drawing's data URL, or null where it cannot be read;
  * `previewOf(picture)` the address of a small copy, or "". `opening` is the state whose result is on the stage already;
- * `onEmpty()` is called when there is nothing to see in the picture.
+ * `onRefused()` is called when the picture cannot be used.
  */
-export function createResults(server, { drawingOf, previewOf, opening, onEmpty = () => {}, firstPause = 1000 }) {
+export function createResults(server, { drawingOf, previewOf, opening, onRefused = () => {}, firstPause = 1000 }) {
   const startRequest = createRequestIds();
   const cache = new Map(); // from a source to its payload, the latest last
   /** The newest request, {key, state, restored, isDone}. @type {any} */
@@ -75,7 +75,6 @@ export function createResults(server, { drawingOf, previewOf, opening, onEmpty =
     const { task, digits } = newest.state;
     const digit = task === "digits" ? digits.picture?.digit : undefined;
     newResult.publish({ payload, digit, restored: newest.restored, isNewest, onShown });
-    if (payload?.empty) onEmpty();
   }
 
   /** The result of the same picture stays, marked as old; for another one the sentence takes its place. */
@@ -115,7 +114,10 @@ export function createResults(server, { drawingOf, previewOf, opening, onEmpty =
         remember(key, reply.result);
         return show(reply.result);
       }
-      if (!reply.lost) return fail("failed", reply.error, reply.retry);
+      if (!reply.lost) {
+        fail("failed", reply.error, reply.retry);
+        return reply.retry === false ? onRefused() : null;
+      }
       fail("lost", LOST);
       await pause(wait);
       if (!isCurrent()) return;

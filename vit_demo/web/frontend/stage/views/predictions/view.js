@@ -52,11 +52,8 @@ export function create(card, { pickClass }) {
         const name = make("span", { textContent: label, translate: false });
         const share = make("span", { className: "number" }, probabilityOf(prediction));
         const ariaPressed = String(index === chosen);
-        return make(
-          "li",
-          {},
-          makeButton(() => pickClass(index), { ariaPressed }, name, share),
-        );
+        const face = makeButton(() => pickClass(index), { ariaPressed }, name, share);
+        return make("li", {}, face);
       }),
     );
     const values = { count: found.length };
