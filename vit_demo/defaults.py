@@ -86,5 +86,8 @@ ENOUGH_SHARE = 0.9
 NUM_CLASSES = 5
 """Classes that are shown of a prediction, the most likely first."""
 
+MAX_TAUGHT_CLASSES, MAX_TAUGHT_PICTURES, MAX_LABEL = 10, 60, 40
+"""Classes that a visitor can teach, pictures of an address that teach them, and characters of the name of a class."""
+
 OPACITY = 0.6
 """Opacity of a heatmap over its picture in ``overlay``."""

@@ -126,7 +126,7 @@ def test_the_answers_after_each_block_are_never_long_those_of_the_picture_before
     answers.wait_for(state="hidden")
     faults.clear()
     answers.wait_for()
-    assert answers.locator(":scope > span").count() == BLOCKS
+    assert answers.locator("> span").count() == BLOCKS
 
 
 def test_a_cell_of_all_heads_shows_its_head(stage: Page) -> None:

@@ -27,7 +27,7 @@ def open_tour(page: Page, address: str, link: str = "digit=7&patch_size=4") -> l
     page.goto(f"{address}#{link}")
     page.wait_for_selector(f'{READY}[data-state="done"]')
     page.locator(".tour").click()
-    figure(page).locator("canvas").first.wait_for()
+    figure(page).locator(".tiles").wait_for()
     return errors
 
 

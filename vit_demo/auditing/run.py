@@ -26,7 +26,7 @@ from vit_demo.auditing.measures import checksum, measure, one_pass, tested
 from vit_demo.auditing.pictures import Item, Objects, items_of
 from vit_demo.auditing.record import Record, packed, stamp_of, unpacked
 from vit_demo.checks import whole_number
-from vit_demo.defaults import DEFAULT_METHOD
+from vit_demo.defaults import DEFAULT_METHOD, NUM_CLASSES
 from vit_demo.errors import ImageError, InputError, LabelError
 from vit_demo.inference.explainer import Explainer, Prepared
 from vit_demo.methods import find_method
@@ -213,7 +213,7 @@ def entries_of(
     pixels = torch.cat([one.given.pixels for _, one in group])
     truths = [-1 if item.truth is None else class_of(item.truth) for item, _ in group]
     logits, maps, tokens = run(one_pass, pixels, torch.tensor(truths), method, against)
-    best = to_scores(logits, preset.scores).topk(min(5, logits.shape[1]))
+    best = to_scores(logits, preset.scores).topk(min(NUM_CLASSES, logits.shape[1]))
     for index, (item, (given, *_)) in enumerate(group):
         predicted, (probability, *others) = int(best.indices[index, 0]), best.values[index].tolist()
         truth, problem, covered = truths[index], "", None

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
+from vit_demo.defaults import MAX_LABEL, MAX_TAUGHT_CLASSES
 from vit_demo.errors import CheckpointError, InputError, LabelError
 from vit_demo.resources import resource_folder
 from vit_demo.sentences import sentence
@@ -31,9 +32,8 @@ if TYPE_CHECKING:
 
 FORMAT = "vit_demo taught 1"
 ENDING = ".safetensors"
-MAX_LABEL = 40
-"""Characters of the name of a class."""
-MAX_CLASSES, MAX_VISITOR_CLASSES = 50, 10
+MAX_CLASSES = 50
+"""In a file."""
 MAX_FILE_BYTES = 1 << 22
 MAX_LINK = 8192
 """Characters of a taught network in a link."""
@@ -226,4 +226,4 @@ def from_link(text: Any) -> Parsed:
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError as error:
         raise CheckpointError(BAD_LINK) from error
-    return Parsed.of(data, BAD_LINK, MAX_VISITOR_CLASSES)
+    return Parsed.of(data, BAD_LINK, MAX_TAUGHT_CLASSES)

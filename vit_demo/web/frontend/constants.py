@@ -3,7 +3,16 @@
 from collections.abc import Iterable
 from typing import Any
 
-from vit_demo.defaults import ENOUGH_SHARE, IMPROBABLE, MAX_PICTURE_BYTES, NUM_CLASSES, NUM_RANDOM_ORDERS
+from vit_demo.defaults import (
+    ENOUGH_SHARE,
+    IMPROBABLE,
+    MAX_LABEL,
+    MAX_PICTURE_BYTES,
+    MAX_TAUGHT_CLASSES,
+    MAX_TAUGHT_PICTURES,
+    NUM_CLASSES,
+    NUM_RANDOM_ORDERS,
+)
 from vit_demo.methods import Method
 from vit_demo.render import colours
 from vit_demo.web.catalog.method_docs import board_ranks
@@ -36,6 +45,9 @@ def constants() -> dict[str, Any]:
         "enoughShare": ENOUGH_SHARE,
         "improbable": IMPROBABLE,
         "maxUploadBytes": MAX_PICTURE_BYTES,
+        "maxTaughtClasses": MAX_TAUGHT_CLASSES,
+        "maxTaughtPictures": MAX_TAUGHT_PICTURES,
+        "maxLabel": MAX_LABEL,
     }
 
 

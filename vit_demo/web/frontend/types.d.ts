@@ -121,6 +121,9 @@ export interface Constants {
   enoughShare: number;
   improbable: number;
   maxUploadBytes: number;
+  maxTaughtClasses: number;
+  maxTaughtPictures: number;
+  maxLabel: number;
 }
 
 export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "smallest_set" | "method_docs" | "models" | "model" | "train" | "teach";

@@ -50,7 +50,6 @@ NOTHING_DRAWN = "Draw a digit, 0 to 9, to see the model’s prediction."
 HALF = 0.5
 """The share of its probability that a class loses without the patches it needs, unless another class is predicted."""
 
-
 NO_BASELINE = f"There is no such baseline: choose one of {', '.join(BASELINES)}."
 NO_SET = 'There is no such set: choose "enough" or "needed".'
 

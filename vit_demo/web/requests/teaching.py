@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vit_demo.defaults import MAX_TAUGHT_CLASSES, MAX_TAUGHT_PICTURES
 from vit_demo.errors import InputError
 from vit_demo.inference.inputs import ModelInput
 from vit_demo.service.engine import get_engine
@@ -22,15 +23,14 @@ from vit_demo.web.catalog.menu import model_entry
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.packing import pack
 from vit_demo.weights import Preset
-from vit_demo.weights.taught import MAX_VISITOR_CLASSES, check_labels, taught_preset
+from vit_demo.weights.taught import check_labels, taught_preset
 from vit_demo.weights.trained import Shares, keep_taught
 
-MAX_EXAMPLES = 60
 MAX_TOKENS = 2000
 """Of all addresses: 4 MB of a network that is 512 wide, and at most 64 MB of any."""
 NOT_SEPARABLE = "These pictures could not be told apart at all: add others."
 
-_tokens: Shares[NDArray[np.float32]] = Shares(MAX_TOKENS, MAX_EXAMPLES)
+_tokens: Shares[NDArray[np.float32]] = Shares(MAX_TOKENS, MAX_TAUGHT_PICTURES)
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ class TeachRequest:
             isinstance(one, dict) and isinstance(one.get("examples"), list) and one["examples"] for one in classes
         ):
             raise InputError("Each class needs a picture: add one.")
-        if sum(len(one["examples"]) for one in classes) > MAX_EXAMPLES:
-            raise InputError("At most {0} pictures can be taught: remove one first.", MAX_EXAMPLES)
+        if sum(len(one["examples"]) for one in classes) > MAX_TAUGHT_PICTURES:
+            raise InputError("At most {0} pictures can be taught: remove one first.", MAX_TAUGHT_PICTURES)
         names = [one.get("name") for one in classes]
-        labels = check_labels(names, MAX_VISITOR_CLASSES, least=1)
+        labels = check_labels(names, MAX_TAUGHT_CLASSES, least=1)
         shared = {name: fields.get(name) for name in ("preset", "patch_size", "fit")}
         examples = tuple(
             (index, parse.ResultRequest.parse({**picture, **shared} if isinstance(picture, dict) else None))

@@ -3,6 +3,7 @@
 // the network that the server made of them, so that whatever it shows is about these classes.
 
 import { createWebcam, NO_WEBCAM } from "../../../inputs/photoInput.js";
+import { constants } from "../../../shared/constants.js";
 import { make, makeButton, onFiles, setText, track } from "../../../shared/dom.js";
 import { english, languageChange, translate } from "../../../shared/language.js";
 import { isAwaited, menuModels, pageState, REPLACE } from "../../../shared/pageState.js";
@@ -26,11 +27,9 @@ export const html = `
       <button type="button" class="primary" data-section="attention" hidden>Look into it</button>
       <button type="button" class="quiet another">Another class</button>
     </p>
-    <p class="hint">A link to the network holds your classes, not your pictures. The server keeps photos for an hour, and for as
-      long what the last step reads of each picture: at most 60 pictures of an address, in 10 classes.</p>
+    <p class="hint kept"></p>
   </section>`;
 
-const MOST_CLASSES = 10;
 const FILMED_EVERY = 400; // milliseconds
 const START = english("Draw something, or choose a photo, and add it to a class.");
 const ADD = { digits: english("Add this drawing"), photos: english("Add this photo") };
@@ -48,7 +47,7 @@ export function create(card, { request, upload }) {
 
   function createClass() {
     const name = translate("class {number}", { number: classes().length + 1 });
-    const input = make("input", { value: name, maxLength: 40, autocomplete: "off", spellcheck: false });
+    const input = make("input", { value: name, maxLength: constants.maxLabel, autocomplete: "off", spellcheck: false });
     input.setAttribute("aria-label", translate("Name of the class"));
     const [number, bar] = [make("span", { className: "number" }), track(0)];
     const pictures = make("div", { className: "pictures" });
@@ -178,9 +177,13 @@ export function create(card, { request, upload }) {
     }
     const boxes = classes().map(({ box }) => box);
     if (find(".classes").lastChild !== boxes.at(-1)) find(".classes").replaceChildren(...boxes);
-    find(".another").hidden = boxes.length >= MOST_CLASSES;
+    find(".another").hidden = boxes.length >= constants.maxTaughtClasses;
     find(".primary").hidden = !last?.model;
     setText(find(".sure"), news || noteOf(last));
+    find(".kept").textContent = translate(
+      "A link to the network holds your classes, not your pictures. The server keeps photos for an hour, and for as long what the last step reads of each picture: at most {pictures} pictures of an address, in {classes} classes.",
+      { pictures: constants.maxTaughtPictures, classes: constants.maxTaughtClasses },
+    );
   }
 
   function noteOf(last) {
