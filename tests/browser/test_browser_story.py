@@ -295,7 +295,7 @@ def test_another_picture_or_grid_leaves_all_in_its_place(visit: Callable[[str], 
         page.wait_for_function(f"digit => {STAGE}.current().exampleDigit === digit", arg=digit)
         check(page, f"the digit {digit}")
     page.locator(tab.format("photos")).click()
-    for place in range(4):
+    for place in (0, 1, 2, 3, 8):  # the last is none of the classes
         page.locator("#photos button").nth(place).click()
         page.locator("#photos button[aria-pressed=true]").wait_for()
         page.wait_for_function(f"!{STAGE}.current().pixelated")
