@@ -25,6 +25,7 @@ BENCHMARKS = {
         "training.main",
         "training in seconds, beside a plain loop; a drawing beside trainings",
     ),
+    "variants": ("variants.main", "networks, folders and photos as people have them: right, said or refused"),
 }
 """By name: module and function, and what is measured."""
 

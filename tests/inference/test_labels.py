@@ -9,6 +9,7 @@ import transformers
 
 import vit_demo
 from vit_demo.inference.explainer import GIVEN
+from vit_demo.inference.labels import OTHER_COUNT
 from vit_demo.training.labelled_folder import labelled_pictures
 from vit_demo.weights.imagenet import IMAGENET_ASSUMED
 
@@ -57,7 +58,7 @@ def test_names_of_timm_are_kept(tmp_path):
     ex = vit_demo.explore(torch.randn(3, 32, 32), module)
     assert ex.labels == tuple(names) and ex.preprocessing.note == GIVEN
     short = vit_demo.explore(torch.randn(3, 32, 32), network(1000, label_names=names[:7]))
-    assert short.labels[:2] == ("0", "1") and short.preprocessing.note == GIVEN  # other names than it has classes
+    assert short.labels[:2] == ("0", "1") and short.preprocessing.note == f"{GIVEN} {OTHER_COUNT}"
     timm.models.save_for_hf(network(1000), tmp_path, safe_serialization=True)
     folder = vit_demo.explore(np.zeros((40, 40, 3), np.uint8), str(tmp_path))
     assert IMAGENET_ASSUMED in folder.preprocessing.note and folder.labels[0] == "tench"

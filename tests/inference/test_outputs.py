@@ -100,6 +100,44 @@ def test_the_answer_is_what_the_caller_reads(name):
             np.testing.assert_allclose(ex.heatmap(method, "dog"), inner.heatmap(method, "dog"), atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("put", "answer"),
+    [
+        (lambda net, x, pooled, logits: logits[:, :1], torch.sigmoid),
+        (lambda net, x, pooled, logits: logits[:, :1].sigmoid(), Tensor.clone),
+        (lambda net, x, pooled, logits: logits.softmax(1)[:, 1:], Tensor.clone),
+        (
+            lambda net, x, pooled, logits: torch.cat([1 - logits[:, :1].sigmoid(), logits[:, :1].sigmoid()], 1),
+            Tensor.clone,
+        ),
+    ],
+)
+def test_a_part_of_what_a_head_gives_is_no_embedding(put, answer):
+    module = After(put).eval()
+    with torch.no_grad():
+        expected = answer(module(NOISE[None])[0])
+    ex = vit_demo.explore(NOISE, module)
+    np.testing.assert_allclose(ex.probabilities, expected, atol=1e-6)
+    assert len(ex.labels) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("put", "words"),
+    [
+        (lambda net, x, pooled, logits: 100 * logits.sigmoid(), "a function of sigmoids"),
+        (lambda net, x, pooled, logits: F.logsigmoid(logits), "a function of sigmoids"),
+        (lambda net, x, pooled, logits: logits.sigmoid().log(), "a function of sigmoids"),
+        (lambda net, x, pooled, logits: logits.sort(1).values, "sorted by their size"),
+        (lambda net, x, pooled, logits: torch.topk(logits.softmax(1), 5), "sorted by their size"),
+        (lambda net, x, pooled, logits: logits.T, r"\[5, 1\] for one picture"),
+        (lambda net, x, pooled, logits: logits.detach(), "not detached"),
+    ],
+)
+def test_what_is_neither_logits_nor_probabilities_is_refused(put, words):
+    with pytest.raises(PresetError, match=words):
+        vit_demo.explore(NOISE, After(put).eval())
+
+
 def test_scores_that_are_given_win():
     module = After(FOUND["softmax"]).eval()
     with torch.no_grad():

@@ -163,6 +163,18 @@ def test_a_network_that_changes_nothing_gets_normalised_pixels(change):
     np.testing.assert_allclose(vit_demo.explore(CAT, module).pixels[0], normalised, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "fold", [lambda: nn.PixelUnshuffle(8), lambda: nn.Sequential(nn.Unfold(8, stride=8), nn.Unflatten(2, (4, 4)))]
+)
+def test_patches_that_are_folded_into_channels_are_of_a_photo(fold):
+    module = without_config().eval()
+    module.stem = nn.Sequential(fold(), nn.Conv2d(192, 24, 1))
+    x = create_transform(32, crop_pct=1, mean=MEAN, std=STD, interpolation="bicubic")(CAT)
+    with torch.no_grad():
+        expected = module(x[None])[0]
+    np.testing.assert_allclose(vit_demo.explore(CAT, module).logits, expected, atol=1e-4)
+
+
 def resized(side: int, **options: Any) -> Callable[[Tensor], Tensor]:
     return lambda x: F.interpolate(F.interpolate(x, (side, side), **options), (32, 32), **options)
 
@@ -174,6 +186,7 @@ UNKNOWN: dict[str, Callable[[Tensor], Tensor]] = {
     "blur": v2.GaussianBlur(3, 0.8),
     "gamma": lambda x: x.abs() ** 0.45,
     "grey": v2.Grayscale(3),
+    "grey by a convolution": lambda x: F.conv2d(x, torch.tensor([0.3, 0.6, 0.1])[None, :, None, None]).expand_as(x),
     "inverted": lambda x: 1 - x,
     "halved": lambda x: 0.5 * x,
     "each picture by itself": nn.InstanceNorm2d(3),

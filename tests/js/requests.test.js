@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createReplyCache, sendRequest } from "../../vit_demo/web/frontend/shared/requests.js";
+import { connect, createReplyCache, sendPhoto, sendRequest } from "../../vit_demo/web/frontend/shared/requests.js";
 import { createDropping } from "../../vit_demo/web/frontend/stage/dropping.js";
 import { servedMap } from "../../vit_demo/web/frontend/stage/onDemand.js";
 
@@ -41,6 +41,24 @@ test("a request is repeated until its result is there, and progress is passed on
   assert.deepEqual(reply, { result: { map: "" } });
   assert.deepEqual(sent, [{ kind: "map" }, { kind: "map" }, { kind: "map" }]);
   assert.deepEqual(progress, [null, 0.25]);
+});
+
+test("an upload that the server refuses says what the server says; without an answer, the connection is named", async () => {
+  const { fetch } = globalThis;
+  const { upload } = connect("http://127.0.0.1");
+  try {
+    for (const status of [411, 413, 429]) {
+      const error = `The server's own sentence of ${status}.`;
+      globalThis.fetch = async () => new Response(JSON.stringify({ error }), { status });
+      assert.deepEqual(await sendPhoto(upload, new File(["photo"], "photo.jpg")), { error });
+    }
+    for (const answer of [new Response("<html>", { status: 502 }), null]) {
+      globalThis.fetch = async () => answer ?? Promise.reject(new TypeError("lost"));
+      assert.match((await sendPhoto(upload, new File(["photo"], "photo.jpg"))).error, /check the connection/);
+    }
+  } finally {
+    globalThis.fetch = fetch;
+  }
 });
 
 test("a failed request is one sentence, and so is no reply", async () => {

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import vit_demo
+from benchmarks.explicit import Explicit
 from vit_demo.errors import PresetError
 from vit_demo.methods import METHODS
 from vit_demo.trace import Trace, adapt
@@ -166,6 +167,12 @@ def heads_that_differ() -> nn.Module:
     return module
 
 
+def overlapping(change: Callable[[Tensor], Tensor]) -> nn.Module:
+    module = Prepared(change)
+    module.stem = nn.Conv2d(3, 24, 10, 8, 1)
+    return module
+
+
 REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "8 x 4 patches": (lambda: Embedded(nn.Conv2d(3, 24, (8, 4), (8, 4)), 32), "8 x 4 pixels"),
     "overlapping patches": (lambda: Embedded(nn.Conv2d(3, 24, 16, 8), 9), r"overlap \(16 pixels, 8 apart\)"),
@@ -180,6 +187,9 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "columns": (lambda: Prepared(lambda x: x.mT), "moves the pixels"),
     "a shift of a patch": (lambda: Prepared(lambda x: x.roll(8, 2)), "moves the pixels"),
     "a shift of half a patch": (lambda: Prepared(lambda x: x.roll(4, 2)), "moves the pixels"),
+    "a shift of half a patch whose patches overlap": (
+        lambda: overlapping(lambda x: F.pad(x, (4,) * 4, mode="reflect")[:, :, :32, 8:]), "moves the pixels",
+    ),
     "a crop and a resize": (
         lambda: Prepared(lambda x: F.interpolate(x[..., 4:-4, 4:-4], (32, 32), mode="bilinear")), "moves the pixels",
     ),
@@ -267,6 +277,27 @@ def test_patches_are_dropped_only_where_the_head_reads_the_rest(order, read, dro
         is_slice = order in ("pr",) or (order == "cp" and network.config.pool == "mean")
         expected = module.head(x[:, patches].mean(1) if is_slice else read(x))
         torch.testing.assert_close(network(images[:1], kept_patches=kept), expected)
+
+
+@pytest.mark.parametrize(
+    ("order", "read", "tokens"),
+    [
+        ("p", lambda x: x[:, 0], [0]),
+        ("p", lambda x: x[:, :8].mean(1), list(range(8))),
+        ("cp", lambda x: x[:, 1:].unflatten(1, (4, 4))[:, 1:3, 1:3].mean((1, 2)), [6, 7, 10, 11]),
+    ],
+)
+def test_relevance_begins_with_the_patches_that_the_head_reads(order, read, tokens, images):
+    torch.manual_seed(0)
+    module = Beside(order, read).eval()
+    with Explicit() as seen:
+        score = module(images[:1].clone().requires_grad_())[0, 3]
+    gradients = torch.autograd.grad(score, seen.matrices)
+    start = row = torch.zeros(1, seen.matrices[0].shape[-1]).index_fill(1, torch.tensor(tokens), 1 / len(tokens))
+    for matrix, gradient in zip(reversed(seen.matrices), reversed(gradients), strict=True):
+        row = row + row @ (matrix * gradient)[0].relu().mean(0)
+    found = METHODS["relevance"].function(adapt(module, 32), images[:1], 3)
+    torch.testing.assert_close(found.flatten(), (row - start)[0, -16:].detach(), atol=1e-7, rtol=1e-3)
 
 
 def test_registers_that_are_averaged_are_no_class_token(images):

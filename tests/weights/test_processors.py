@@ -209,7 +209,11 @@ def test_names_in_memory_may_count_from_1_or_be_numbers(first, value):
     assert known.labels == tuple(str(name) for name in config.id2label.values())
     config.id2label = {3: "x", 9: "y"}
     gaps = preprocessing_of(transformers.CLIPVisionModel(config))
-    assert gaps.labels == () and gaps.mean == known.mean == tuple(transformers.image_utils.OPENAI_CLIP_MEAN)
+    assert (
+        gaps.labels == ()
+        and "so they have numbers" in gaps.note
+        and gaps.mean == known.mean == tuple(transformers.image_utils.OPENAI_CLIP_MEAN)
+    )
 
 
 def test_timm_within_transformers_is_prepared_by_timm():
@@ -228,6 +232,17 @@ def test_timm_within_transformers_is_prepared_by_timm():
     known = preprocessing_of(module)
     assert known.labels == ("a", "b", "c") and known.note == ""
     assert furthest(known, lambda picture: processor(picture)["pixel_values"][0]) < 1e-3
+
+
+def test_a_scale_that_is_learned_has_no_value_before_the_weights(tmp_path):
+    """timm's differential attention multiplies by a number of its own; a folder is outlined without its weights."""
+    torch.manual_seed(0)
+    shape = {"img_size": 64, "embed_dim": 32, "depth": 2, "num_heads": 2}
+    module = timm.create_model("vit_dwee_patch16_reg1_gap_256", num_classes=3, **shape).eval()
+    timm.models.save_for_hf(module, tmp_path, {"model_args": shape}, safe_serialization=True)
+    ex = vit_demo.explore(PICTURES[2], str(tmp_path))
+    with torch.no_grad():
+        np.testing.assert_allclose(ex.logits, module(ex.pixels)[0], atol=1e-5)
 
 
 def test_weights_of_a_compiled_network_are_read(tmp_path):

@@ -49,6 +49,9 @@ T = TypeVar("T")
 GIVEN = "Its input was given, so this package prepared nothing."
 TRANSFORMED = "Its photo was prepared by the transform that was given."
 
+MOST_CHANNELS = 16
+"""Of a picture."""
+
 _numbers = itertools.count(1)
 _presets: dict[str, Preset] = {}
 
@@ -223,7 +226,8 @@ class Explainer:
         pixels, picture = read_input(image, self._transform)
         height, width = (self._known.image_size,) * 2 if pixels is None else pixels.shape[1:]
         convolutions = (layer.in_channels for layer in self._module.modules() if isinstance(layer, nn.Conv2d))
-        channels = next(convolutions, 3) if pixels is None else pixels.shape[0]
+        # More are those of patches that were folded into channels.
+        channels = next((n for n in convolutions if n <= MOST_CHANNELS), 3) if pixels is None else pixels.shape[0]
         preset, network = self._network((height, width), channels)
         if self._fit == "keep" and not network.structure.takes_any_size:
             raise PresetError(

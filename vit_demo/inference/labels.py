@@ -7,13 +7,15 @@ import numpy as np
 from vit_demo.errors import LabelError
 from vit_demo.weights.imagenet import IMAGENET_ASSUMED, IMAGENET_LABELS
 
+OTHER_COUNT = "Its names are not as many as its classes, which have numbers instead."
+
 Labels = Sequence[str] | Mapping[int, str]
 
 
 def class_names(own: Sequence[str], count: int, labels: Labels | None) -> tuple[tuple[str, ...], str]:
     """The names of the classes, as given, as the network has them, ImageNet's for a thousand, or numbers; and a note.
 
-    The note says that ImageNet's were taken, and is empty otherwise.
+    The note says that ImageNet's were taken, or numbers instead of the network's own, and is empty otherwise.
     """
     if isinstance(labels, Mapping):
         by_number = {str(index): name for index, name in labels.items()}
@@ -30,4 +32,4 @@ def class_names(own: Sequence[str], count: int, labels: Labels | None) -> tuple[
         return tuple(own), ""
     if count == len(IMAGENET_LABELS) and not own:
         return IMAGENET_LABELS, IMAGENET_ASSUMED
-    return tuple(map(str, range(count))), ""
+    return tuple(map(str, range(count))), OTHER_COUNT if own and count else ""

@@ -70,6 +70,9 @@ def pooling_weights(model: TracedViT, trace: Trace) -> Tensor:
         return trace.pooling.detach().mean(1)
     runs = pooled_slices(model.config.pool, trace.num_prefix_tokens)
     weights = torch.zeros(trace.num_tokens, dtype=torch.float32, device=trace.q[0].device)
+    if model.structure.reads:
+        weights[list(model.structure.reads)] = 1 / len(model.structure.reads)
+        return weights
     for tokens in runs:  # vectors that are concatenated for the head count alike
         weights[tokens] += 1 / (len(weights[tokens]) * len(runs))
     return weights

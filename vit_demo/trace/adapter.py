@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.resample import without_autocast
-from vit_demo.trace.head import can_leave_out, find_pool, head_gradient, is_flexible, reads_patches_alike
+from vit_demo.trace import head
 from vit_demo.trace.output_projection import proved_projections
 from vit_demo.trace.outputs import EMBEDDINGS, Output, Path, already_probabilities, find_logits, logits_of, tensors_in
 from vit_demo.trace.own_vit import OwnViT
@@ -20,12 +20,16 @@ from vit_demo.trace.probe import Probe, find_blocks, find_patch_size, why_others
 from vit_demo.trace.proof import prove
 from vit_demo.trace.reasons import NOT_FOLLOWED, NOT_OF_TOKENS, NOT_SEEN, OTHER_COUNT
 from vit_demo.trace.running import in_eval, keep_order
-from vit_demo.trace.structure import Structure
+from vit_demo.trace.structure import Structure, first_of
 from vit_demo.trace.traced_vit import TracedViT
 
 MAX_PREFIX = 17
 """Tokens before the patches: a class token and sixteen registers, more than any published network has."""
 OFFLOADED = "Weights of this network are not in memory (on the meta device): load all of it, without offloading."
+NO_PICTURES = (
+    "This network gives {}, not logits [B, K] of a picture: pass output= with a function that makes them of what it "
+    "returns, or the network inside it."
+)
 COMPILED = "This network is compiled: pass the one that torch.compile was given."
 
 _found: WeakKeyDictionary[nn.Module, dict[Hashable, tuple[ViTConfig, Structure]]] = WeakKeyDictionary()
@@ -150,14 +154,15 @@ def _probe(
     logits = logits_of(output, where)
     raw = logits if callable(where) else tensors_in(output)[where]
     parts = find_blocks(probe)
-    num_tokens, tokens = probe.shapes[0][2], _tokens(probe, parts[2])
+    num_tokens, tokens = probe.shapes[0][2], first_of(probe.tokens[parts[2]][1])
     if num_tokens not in tokens.shape[:2]:
         raise PresetError(NOT_OF_TOKENS)
     if raw.dim() == 3 and probe.ends_in_head(raw, parts[2]):
-        raise PresetError(
-            f"This network gives {raw.shape[2]} outputs for each of its tokens, not logits [B, K] of a picture: "
-            "pass output= with a function that makes them."
-        )
+        raise PresetError(NO_PICTURES.format(f"{raw.shape[2]} outputs for each of its tokens"))
+    if len(logits) != 1:
+        raise PresetError(NO_PICTURES.format(f"{list(logits.shape)} for one picture"))
+    if probe.sources.is_sorted(raw):
+        raise PresetError(NO_PICTURES.format("outputs that are sorted by their size"))
     patch = patch_size or find_patch_size(module, size, num_tokens)
     prefix = num_tokens - (size[0] // patch) * (size[1] // patch)
     if not 0 <= prefix <= MAX_PREFIX or size[0] % patch or size[1] % patch:
@@ -180,13 +185,6 @@ def _probe(
         num_registers=prefix,
     )
     return _Found(probe, config, parts, noise, where, raw, logits)
-
-
-def _tokens(probe: Probe, name: str) -> Tensor:
-    """What a module returns, without the tuple or list around it."""
-    output = probe.tokens[name][1]
-    tokens: Tensor = output[0] if isinstance(output, tuple | list) else output
-    return tokens
 
 
 def _check_calls(probe: Probe, blocks: list[str]) -> None:
@@ -213,7 +211,7 @@ def _adapt(
         norm=probe.norm_after(end),
         projections=tuple(probe.projections.get(index, "") for index in range(config.depth)),
         container=type(output)() if isinstance(output, tuple | list) else None,
-        sequence_first=_tokens(probe, end).shape[:2] == (num_tokens, 1),
+        sequence_first=first_of(output).shape[:2] == (num_tokens, 1),
         size=None if size[0] == size[1] else size,
         leaves_out=False,
         takes_any_size=False,
@@ -223,7 +221,7 @@ def _adapt(
     prefix = config.num_registers
     network = TracedViT(module, config, structure)
     structure = network.structure = replace(structure, projections=proved_projections(network, probe))
-    head_gradient(network, output)  # refuses a network without gradients
+    head.head_gradient(network, output)  # refuses a network without gradients
     error: PresetError | None = None
     try:
         before, overlaps, colours = find_pixels(network, noise)
@@ -235,17 +233,21 @@ def _adapt(
     parallel, logits = prove(network, probe, noise, found.logits)
     if error:
         raise error
-    is_bounded = probe.sources.of(found.raw)[1]
-    already = already_probabilities(torch.cat([found.logits, logits]), is_bounded) if config.num_classes else ""
-    structure = replace(structure, parallel=parallel, already=already)
-    pool = find_pool(head_gradient(TracedViT(module, config, structure), output), prefix)
+    rows, bounded = torch.cat([found.logits, logits]), probe.sources.of(found.raw)[1]
+    already = already_probabilities(rows, bounded) if config.num_classes else ""
+    # A head may be followed by what leaves another number of outputs.
+    has_head = structure.has_head or already in ("softmax", "sigmoid") or logits.shape[1] == 1
+    structure = replace(structure, parallel=parallel, already=already, has_head=has_head)
+    gradient = head.head_gradient(TracedViT(module, config, structure), output)
+    pool = head.find_pool(gradient, prefix)
     names = [name.rpartition(".")[2] for name, _ in module.named_parameters()]
     is_named = any("cls" in name or "class_" in name for name in names)
     has_class_token = prefix > 0 and (pool.startswith("cls") or is_named)
     config = replace(config, pool=pool, class_token=has_class_token, num_registers=prefix - has_class_token)
     network = TracedViT(module, config, structure)
-    drops = reads_patches_alike(network, output)
-    network.structure = structure = replace(structure, drops=drops)
-    leaves_out = drops and can_leave_out(network, noise)
-    structure = replace(structure, leaves_out=leaves_out, takes_any_size=is_flexible(network))
+    drops = head.reads_patches_alike(network, output)
+    reads = () if drops else head.some_patches(gradient, pool, prefix)
+    network.structure = structure = replace(structure, drops=drops, reads=reads)
+    leaves_out = drops and head.can_leave_out(network, noise)
+    structure = replace(structure, leaves_out=leaves_out, takes_any_size=not reads and head.is_flexible(network))
     return TracedViT(module, config, structure)

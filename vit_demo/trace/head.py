@@ -10,6 +10,9 @@ from vit_demo.model.config import Pool
 from vit_demo.trace.trace import Trace
 from vit_demo.trace.traced_vit import TracedViT
 
+NO_GRADIENTS = (
+    "This network has no gradients: pass one with floating-point weights, whose outputs are not detached or rounded."
+)
 SAME = 1e-3
 """Largest difference of logits, as a share of their size, between leaving tokens out and masking them."""
 
@@ -26,7 +29,7 @@ def head_gradient(network: TracedViT, output: Any) -> Tensor:
             weights = torch.linspace(1, 2, logits.shape[1], device=logits.device).cos()
             (gradient,) = torch.autograd.grad((logits * weights).sum(), x)
         except RuntimeError as error:  # quantized
-            raise PresetError("This network has no gradients: pass one with floating-point weights.") from error
+            raise PresetError(NO_GRADIENTS) from error
     return gradient[0].float()
 
 
@@ -46,6 +49,13 @@ def find_pool(gradient: Tensor, num_prefix_tokens: int) -> Pool:
         raise PresetError("The head of this network reads some of the tokens beside its patches, not the first alone.")
     # A mean of all tokens reads the class token like any other; beside a mean of the patches it counts much more.
     return "all" if prefix[0] < 10 * patches.mean() else "cls+mean"
+
+
+def some_patches(gradient: Tensor, pool: Pool, num_prefix_tokens: int) -> tuple[int, ...]:
+    """The tokens that a head reads, if it reads some of the patches, such as the middle ones; empty otherwise."""
+    read = gradient.norm(dim=1).nonzero().flatten().tolist()
+    every = len(gradient) - (num_prefix_tokens if pool == "mean" else 0)
+    return tuple(read) if pool in ("mean", "all") and len(read) < every else ()
 
 
 @torch.no_grad()

@@ -33,8 +33,16 @@ BOUNDED: set[Callable[..., Any]] = {
     Tensor.exp, torch.tanh, Tensor.tanh, F.tanh,
 }  # fmt: skip
 """What turns logits into something else of the same shape."""
+SORTED: set[Callable[..., Any]] = {torch.sort, Tensor.sort, torch.topk, Tensor.topk}
+"""What leaves nothing at the place of its class."""
 DEPTH = 4
 """How many lists, tuples and fields may be around a tensor."""
+
+
+OF_SIGMOIDS = (
+    "The outputs of this network are a function of sigmoids, such as their logarithms: pass output= with a function "
+    "that makes logits of what it returns."
+)
 
 
 def parts_of(output: Any) -> list[tuple[str | int, Any]]:
@@ -84,10 +92,10 @@ def logits_of(output: Any, where: Path | Callable[[Any], Tensor] | None = None) 
 
 
 class Sources:
-    """Which linear maps of one pass each tensor came from, and whether a sigmoid or the like followed the last."""
+    """Which linear maps of one pass each tensor came from, and which sigmoid or the like followed the last of them."""
 
     def __init__(self) -> None:
-        self._of, self._modules = WeakIdKeyDictionary(), list[str]()
+        self._of, self._modules, self._sorted = WeakIdKeyDictionary(), list[str](), WeakIdKeyDictionary()
 
     def note(self, func: Callable[..., Any], given: list[Any], result: Any, module: str) -> None:
         """Notes what a function of torch, called in a module, made of its arguments."""
@@ -97,18 +105,24 @@ class Sources:
         parts = [part for one in given for part in (one if isinstance(one, tuple | list) else [one])]
         before = [self.of(part) for part in parts if isinstance(part, Tensor)]
         maps = frozenset[int]().union(*(maps for maps, _ in before))
-        is_bounded = func in BOUNDED or (func not in LINEAR and any(bounded for _, bounded in before))
+        bounded = func if func in BOUNDED else next((one for _, one in before if one and func not in LINEAR), None)
         if func in LINEAR:
             maps |= {len(self._modules)}
             self._modules.append(module)
         for one in made:
             if maps and not isinstance(one, nn.Parameter):
-                self._of[one] = maps, is_bounded
+                self._of[one] = maps, bounded
+            if func in SORTED:
+                self._sorted[one] = True
 
-    def of(self, x: Tensor) -> tuple[frozenset[int], bool]:
-        """The numbers of the maps, and whether something bounded what the last of them gave."""
-        found: tuple[frozenset[int], bool] = self._of.get(x, (frozenset(), False))
+    def of(self, x: Tensor) -> tuple[frozenset[int], Callable[..., Any] | None]:
+        """The numbers of the maps, and what bounded that which the last of them gave, if anything did."""
+        found: tuple[frozenset[int], Callable[..., Any] | None] = self._of.get(x, (frozenset(), None))
         return found
+
+    def is_sorted(self, x: Tensor) -> bool:
+        """Whether its numbers are in an order of their size, so that none is always that of one class."""
+        return x in self._sorted
 
     def module_of(self, x: Tensor) -> str:
         """The module of the last map; that of the whole network for a tensor that was not followed."""
@@ -169,19 +183,24 @@ def _is_wanted(output: Any, path: Path, wanted: str | int) -> bool:
     return -len(keys) <= wanted < len(keys) and path[:1] == (keys[wanted],)
 
 
-def already_probabilities(rows: Tensor, is_bounded: bool) -> Already:
+def already_probabilities(rows: Tensor, bounded: Callable[..., Any] | None) -> Already:
     """What made outputs ``[B, K]`` of several pictures probabilities, if anything did.
 
     Args:
         rows: The outputs.
-        is_bounded: Whether a sigmoid or the like followed the last linear map.
+        bounded: The sigmoid or the like that followed the last linear map, if one did.
+
+    Raises:
+        PresetError: If they are a function of probabilities.
     """
     x, rounding = rows.double(), 1e-4 + 4 * torch.finfo(rows.dtype).eps
     sums, within = x.sum(1), bool(((x >= 0) & (x <= 1 + rounding)).all())
     if x.shape[1] > 1 and bool((x >= 0).all() and sums[0] > 0 and ((sums - sums[0]).abs() <= rounding * sums[0]).all()):
         return "softmax"  # in per cent, too
-    if within and is_bounded:
+    if within and bounded:
         return "sigmoid"
+    if bounded in {*SIGMOID, F.logsigmoid} and bool((x >= 0).all() or (x <= 0).all()):
+        raise PresetError(OF_SIGMOIDS)
     return "unclear" if within and x.numel() > 12 else ""
 
 

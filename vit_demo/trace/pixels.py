@@ -51,10 +51,18 @@ class _Watch(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         if func in WEIGHTED and len(self.first) < 4:
             given = [x for x in (*args, *(kwargs or {}).values()) if isinstance(x, Tensor) and x.requires_grad]
-            # A convolution that leaves as many channels is a blur, or changes colours.
-            if not given or given[0].dim() != 4 or result.shape[:2] != given[0].shape[:2]:
+            if not given or not _is_of_pixels(given[0], result, [*args, *(kwargs or {}).values()]):
                 self.first += [x for x in given if not isinstance(x, nn.Parameter)]
         return result
+
+
+def _is_of_pixels(x: Tensor, result: Tensor, given: list[Any]) -> bool:
+    """Whether a convolution leaves pixels: a blur, other colours, or grey by weights that nobody has learned."""
+    if x.dim() != 4:
+        return False
+    is_learned = any(isinstance(one, nn.Parameter) for one in given)
+    is_grey = not is_learned and result.shape[2:] == x.shape[2:] and result.shape[1] < x.shape[1]
+    return is_grey or result.shape[:2] == x.shape[:2]
 
 
 def _tokens(network: TracedViT, images: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
@@ -120,7 +128,11 @@ def find_pixels(network: TracedViT, images: Tensor) -> tuple[int, bool, Colours]
     is_exact = bool(is_own.all()) and len(square[is_seen].unique()) == count
     wrong = ratios[:, ~is_own][:, :64]
     is_apart = ((wrong[:, :, None] - codes[1:, None]).abs() < 0.05).all(0).any(1).float().mean() > 0.5
-    if not is_exact and (is_apart or not _look_at_their_squares(x, values, is_seen, rows, cols, p)):
+    if not is_exact and (
+        is_apart
+        or _are_moved(x, [one for one in first if one.shape == x.shape])
+        or not _look_at_their_squares(x, values, is_seen, rows, cols, p)
+    ):
         raise PresetError(MOVES if _are_moved(x, first) else why_no_squares(network.module, NOT_IN_ORDER))
     return before, not is_exact, _colours(x, first)
 
@@ -135,11 +147,17 @@ def _are_moved(x: Tensor, first: list[Tensor]) -> bool:
     reached = next((one for one in first if one.dim() > 2), None)
     if reached is None or reached.shape[-2:] != x.shape[-2:]:
         return reached is not None and reached.numel() != x.numel()
-    codes = torch.rand(x.shape[-2:], generator=torch.Generator().manual_seed(5), device="cpu")
-    plain, coded = _gradient(x, reached.sum()), _gradient(x, (reached * codes.to(x)).sum())
-    is_unseen = (plain == 0).all(0)
-    is_cut = bool(is_unseen.any() and not is_unseen.all())
-    return is_cut or bool((coded - codes * plain).abs().max() > 1e-2 * plain.abs().max())
+    plain = _gradient(x, reached.sum())
+    size = (plain * plain).sum(0)
+    is_seen = size > 1e-10 * size.max()
+    if not is_seen.all():
+        return bool(is_seen.any())
+    for axis in (0, 1):  # where each pixel has gone, in the middle
+        ramp = torch.linspace(-1, 1, x.shape[2 + axis], device="cpu").unsqueeze(1 - axis)
+        place = (_gradient(x, (reached * ramp.to(x)).sum()) * plain).sum(0) / size
+        if (place - ramp).abs().median() > 1 / x.shape[2 + axis]:  # half a pixel
+            return True
+    return False
 
 
 def _look_at_their_squares(x: Tensor, values: Tensor, is_seen: Tensor, rows: int, cols: int, p: int) -> bool:

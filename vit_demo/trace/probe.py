@@ -15,7 +15,7 @@ from vit_demo.trace.attention_mode import AttentionMode
 from vit_demo.trace.outputs import Sources
 from vit_demo.trace.reasons import CHUNKS, HIERARCHICAL, MORE_KEYS, NO_PATCHES, OTHER_COUNT, SLOTS, why_no_squares
 from vit_demo.trace.running import in_this_thread
-from vit_demo.trace.structure import input_of
+from vit_demo.trace.structure import first_of, input_of
 
 LISTS = (nn.ModuleList, nn.Sequential)
 
@@ -96,14 +96,14 @@ class Probe(AttentionMode):
 
     def norm_after(self, end: str) -> str:
         """The name of the module that normalizes what another returned; empty if none does."""
-        last = _first(self.tokens[end][1])
-        after = [name for name, (x, _) in self.tokens.items() if _first(x) is last]
+        last = first_of(self.tokens[end][1])
+        after = [name for name, (x, _) in self.tokens.items() if first_of(x) is last]
         return next((name for name in after if "Norm" in type(self.modules[name]).__name__), "")
 
     def ends(self, like: Tensor) -> tuple[str, str]:
         """The names of the modules that get tokens of this shape first, and return them last."""
-        fits = [name for name, (x, _) in self.tokens.items() if _first(x).shape == like.shape]  # in the order of ends
-        started = next(name for name, x in self.started if name in fits and _first(x).shape == like.shape)
+        fits = [name for name, (x, _) in self.tokens.items() if first_of(x).shape == like.shape]  # in the order of ends
+        started = next(name for name, x in self.started if name in fits and first_of(x).shape == like.shape)
         return started, fits[-1]
 
     @contextmanager
@@ -124,7 +124,7 @@ class Probe(AttentionMode):
             if hasattr(module, "out_features") or (parts is None and any(weight.dim() > 1 for weight in weights)):
                 self.last = name
             x = input_of(args, kwargs)
-            if is_tokens(x) and is_tokens(output) and _first(x).shape == _first(output).shape:
+            if is_tokens(x) and is_tokens(output) and first_of(x).shape == first_of(output).shape:
                 self.tokens.pop(name, None)
                 self.tokens[name] = x, output
 
@@ -141,13 +141,9 @@ class Probe(AttentionMode):
                 handle.remove()
 
 
-def _first(x: Any) -> Any:
-    return x[0] if isinstance(x, tuple | list) and x else x
-
-
 def is_tokens(x: Any) -> bool:
     """Whether a module got or returned tokens, alone or first in a list."""
-    return isinstance(_first(x), Tensor) and _first(x).dim() == 3
+    return isinstance(first_of(x), Tensor) and first_of(x).dim() == 3
 
 
 def find_blocks(probe: Probe) -> tuple[list[str], str, str]:
@@ -206,7 +202,7 @@ def find_patch_size(module: nn.Module, size: tuple[int, int], num_tokens: int) -
 
 def why_others(probe: Probe) -> str:
     """The sentence about attention that is not between all tokens."""
-    counts = {x[0].shape[1] if isinstance(x, tuple | list) else x.shape[1] for _, x in probe.started}
+    counts = {first_of(x).shape[1] for _, x in probe.started}
     pairs, of_tokens = set(probe.others), {shape[2] for shape in probe.shapes}
     if len(of_tokens) == 1 and any((keys, queries) in pairs for queries, keys in pairs):
         return SLOTS

@@ -17,7 +17,7 @@ from vit_demo.trace.attention_mode import AttentionMode, attention_rows, attenti
 from vit_demo.trace.probe import Probe, is_tokens
 from vit_demo.trace.reasons import NOT_OF_TOKENS
 from vit_demo.trace.running import in_this_thread
-from vit_demo.trace.structure import input_of, with_input
+from vit_demo.trace.structure import first_of, input_of, with_input
 from vit_demo.trace.trace import Trace
 from vit_demo.trace.traced_vit import TracedViT
 
@@ -39,13 +39,13 @@ def prove(network: TracedViT, probe: Probe, images: Tensor, logits: Tensor) -> t
         logits: Its own for this noise, ``[1, K]``.
 
     Returns:
-        Whether the attentions of a block, if it has several, read the same tokens, and what two pictures give,
-        ``[2, K]``.
+        Whether the attentions of a block, if it has several, read the same tokens, and what five passes give that
+        differ in their picture, token or attention, ``[5, K]``.
 
     Raises:
         PresetError: If one fails, with what was seen.
     """
-    alone = _check_isolation(network, probe, images)
+    alone, rows = _check_isolation(network, probe, images)
     rounding = _rounding(network.dtype, alone.v[0].dtype)
     queries, found = _check_replacement(network, images, logits, rounding)
     count = max(1, network.config.depth // len(network.structure.blocks))
@@ -56,7 +56,7 @@ def prove(network: TracedViT, probe: Probe, images: Tensor, logits: Tensor) -> t
     is_parallel = max(differences) <= rounding
     if is_parallel and count > 1 and network.config.num_heads == 1:
         raise PresetError("The heads of this network are modules of their own: compute them in one attention.")
-    return is_parallel, found
+    return is_parallel, torch.cat([found, *rows])
 
 
 def _check_tokens(network: TracedViT, images: Tensor, logits: Tensor, rounding: float) -> None:
@@ -72,25 +72,25 @@ def _check_tokens(network: TracedViT, images: Tensor, logits: Tensor, rounding: 
         )
 
 
-def _check_isolation(network: TracedViT, probe: Probe, images: Tensor) -> Trace:
+def _check_isolation(network: TracedViT, probe: Probe, images: Tensor) -> tuple[Trace, list[Tensor]]:
     """Changes half of the patches; in another pass a patch's token and one of the prefix, where there are tokens first.
 
-    Returns what a pass without attention leaves.
+    Returns what a pass without attention leaves, and what each of the three gives.
     """
     other, index = _other(network, images)
-    plain, end = _pass_alone(network, probe, images)
-    changed, end_of_changed = _pass_alone(network, probe, other)
+    plain, end, *rows = _pass_alone(network, probe, images)
+    changed, end_of_changed, row = _pass_alone(network, probe, other)
     if plain.tokens[0].shape != end.shape:  # a token was added in between
         raise PresetError(_what_was_seen(probe, network))
     at_entry, at_end = _moved(plain.tokens[0], changed.tokens[0]), _moved(end, end_of_changed)
     tokens = [index, *([0] if network.config.num_prefix_tokens else [])]  # of a patch, and of no patch
-    again, end_of_again = _pass_alone(network, probe, images, tokens)
+    again, end_of_again, last = _pass_alone(network, probe, images, tokens)
     at_end_again = _moved(end, end_of_again)
     leaks = torch.cat([at_end[at_entry == 0], _without(at_end_again, tokens)])
     if leaks.max() > EXACT * max(at_end.max(), at_end_again.max()):
         raise PresetError(_what_was_seen(probe, network))
     _check_between_tokens(plain, again, tokens)
-    return plain
+    return plain, [*rows, row, last]
 
 
 def _check_between_tokens(plain: Trace, again: Trace, tokens: list[int]) -> None:
@@ -135,14 +135,13 @@ def _other(network: TracedViT, images: Tensor) -> tuple[Tensor, int]:
 
 def _pass_alone(
     network: TracedViT, probe: Probe, images: Tensor, changed: list[int] | None = None
-) -> tuple[Trace, Tensor]:
-    """A pass in which attention is the identity, and the tokens ``[1, N, D]`` at the last place where there are any.
+) -> tuple[Trace, Tensor, Tensor]:
+    """A pass in which attention is the identity, the tokens ``[1, N, D]`` that are returned last, and its logits.
 
     ``changed`` is the index of a token to change at the first such place.
     """
     trace, found, structure = Trace(record_tokens=True), list[Tensor](), network.structure
-    like = probe.tokens[structure.exit][1]
-    first, last = probe.ends(like[0] if isinstance(like, tuple | list) else like)
+    first, last = probe.ends(first_of(probe.tokens[structure.exit][1]))
     is_due = changed is not None
 
     def change(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -167,11 +166,11 @@ def _pass_alone(
         modules[1].register_forward_hook(in_this_thread(keep)),
     ]
     try:
-        network(images, trace, attention_fn=lambda q, k, v: v)
+        logits = network(images, trace, attention_fn=lambda q, k, v: v)
     finally:
         for handle in handles:
             handle.remove()
-    return trace, found[0]
+    return trace, found[0], logits
 
 
 class _Again(AttentionMode):

@@ -30,6 +30,7 @@ class Structure:
         parallel: Whether the attentions of a block, if it has several, read the same tokens.
         overlaps: Whether tokens see more than their squares.
         size: Height and width of the pictures that the network was found with, if they are no square.
+        reads: The tokens that the head reads, where these are some of the patches; empty otherwise.
         drops: Whether patches can be left out of the sequence; not if the head needs a token for each.
         leaves_out: Whether a pass without the tokens of some patches gives what masking them gives.
         takes_any_size: Whether pictures may have other sides than those that the network was found with.
@@ -52,6 +53,7 @@ class Structure:
     parallel: bool = True
     overlaps: bool = False
     size: tuple[int, int] | None = None
+    reads: tuple[int, ...] = ()
     drops: bool = True
     leaves_out: bool = True
     takes_any_size: bool = True
@@ -67,7 +69,7 @@ class Structure:
 
     def unpack(self, output: Any) -> Tensor:
         """The tokens ``[B, N, D]``, prefix first, in what a block gets or returns."""
-        x = output[0] if isinstance(output, tuple | list) else output
+        x = first_of(output)
         return self.prefix_first(x.transpose(0, 1) if self.sequence_first else x, 1)
 
     def pack(self, x: Tensor, like: Any) -> Any:
@@ -91,6 +93,11 @@ class Structure:
             return x
         first, rest = x.split([self.before, x.shape[axis] - self.before], axis)
         return torch.cat([first, rest.roll(by, axis)], axis)
+
+
+def first_of(x: Any) -> Any:
+    """What a module got or returned, without the tuple or list around it."""
+    return x[0] if isinstance(x, tuple | list) and x else x
 
 
 def input_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

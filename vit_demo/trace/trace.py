@@ -18,6 +18,7 @@ from vit_demo.model.resample import num_bytes
 from vit_demo.trace.attention_mode import AttentionMode, attention_rows
 from vit_demo.trace.reasons import NOT_SEEN
 from vit_demo.trace.running import in_this_thread
+from vit_demo.trace.structure import first_of
 
 OVERWRITTEN = "This network changes its queries, keys or values in place (x += ...): write x = x + ... instead."
 SPLIT = "This network computes attention in parts of a batch: pass it one picture at a time."
@@ -76,7 +77,7 @@ class Trace:
 
         @in_this_thread
         def keep(_: nn.Module, args: Any, output: Any) -> None:
-            self.tokens.append(output[0] if isinstance(output, tuple) else output)
+            self.tokens.append(first_of(output))
 
         for block in self._blocks:
             self._running.callback(block.register_forward_hook(keep).remove)

@@ -156,7 +156,8 @@ class Follower:
         elif func in FACTORS and len(given) > 1:
             divides = "div" in func.__name__
             for x, factor in ((given[0], given[1]), (given[1], given[0]))[: 1 if divides else 2]:
-                if isinstance(x, Tensor) and (isinstance(factor, int | float) or factor.numel() == 1) and not changes:
+                is_number = isinstance(factor, int | float) or (factor.numel() == 1 and not factor.is_meta)
+                if isinstance(x, Tensor) and is_number and not changes:
                     self._scale(result, self.factor_of(x) * (1 / float(factor) if divides else float(factor)))
                 source = self._find(x, changes)
                 if source is not None and source.axes:

@@ -42,6 +42,7 @@ LEVELS = 2.01
 NEAREST = "With its filter, nearest, a few pixels may differ from its library's, and many above {0} pixels."
 MOST_PROVED = 1024
 """Side in pixels of the probe's input by timm, for little memory."""
+NO_NAMES = "Its id2label does not name its classes one by one, so they have numbers."
 UNKNOWN = "This network does not say how its photos are prepared"
 
 
@@ -114,7 +115,8 @@ def _of_config(module: nn.Module, config: dict[str, Any]) -> Preprocessing:
     try:
         return _parsed(config)
     except PresetError:
-        return _parsed({**config, "id2label": None})
+        found = _parsed({**config, "id2label": None})
+        return replace(found, note=joined(found.note, NO_NAMES))
 
 
 def _parsed(values: dict[str, Any]) -> Preprocessing:
