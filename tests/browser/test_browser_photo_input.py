@@ -76,13 +76,17 @@ def test_a_photo_of_a_digit_is_read_by_the_digit_model(opened: Page, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("kind", "where"), [("drop", ".picture"), ("drop", "h1"), ("paste", "body"), ("paste", ".paper")]
+    ("kind", "where"),
+    [("drop", ".picture"), ("drop", "h1"), ("paste", "body"), ("paste", ".paper"), ("drop", ".paper")],
 )
 def test_a_photo_is_dropped_or_pasted_anywhere(opened: Page, kind: str, where: str):
     opened.evaluate(GIVE, [kind, where, photo_of("goldfish")])
     wait_for_upload(opened, "goldfish")
     assert opened.locator("img.preview").get_attribute("alt") == "Your photo"
     assert opened.locator(".veil").is_hidden()
+    opened.get_by_role("tab", name="Draw").click()
+    opened.wait_for_selector('.stage[data-ready="true"]')
+    assert opened.locator("#pad .photo").is_hidden(), "what was on the pad is there again"
 
 
 def test_removing_the_photo_removes_its_prediction(opened: Page):

@@ -89,6 +89,7 @@ TOLD = """() => {
     bars: bars.map((bar) => [bar.querySelector(".label").innerText, bar.querySelector(".number").innerText]),
     marks: bars.map((bar) => markOf(bar.querySelector("b"))),
     answers: all(".answers > span").map((number, block) => [answers[block], number.innerText]),
+    isSettled: all(".answers .yes").length > 0,
     word: text("[data-show=class]"),
   };
 }"""
@@ -107,15 +108,18 @@ def truth(page: Page, challenge: str | None) -> dict[str, Any]:
     (first, probability), before = result.top(1)[0], whole.top(1)[0][0]
     digit = page.evaluate(f"{STAGE}.current().exampleDigit ?? null")
     picture = "the photo" if result.preset.task == "photos" else "your drawing" if digit is None else f"your {digit}"
+    is_unsure = not result.is_confident
+    unsure = f"is unsure: {first}, {percentage(probability)}?"
     if count:
         squares = "1 square" if count == 1 else f"{count} squares"
-        headline = f"Without {squares} it {'still ' * (first == before)}says {first}: {percentage(probability)}."
+        sure = f"{'still ' * (first == before)}says {first}: {percentage(probability)}."
+        headline = f"Without {squares} it {unsure if is_unsure else sure}"
     else:
         headline = f"The network cuts {picture} into {result.grid[0] * result.grid[1]} squares, lets them look at "
-        is_unsure = page.evaluate(f"Boolean({STAGE}.current().note)")
         headline += f"each other {result.preset.config.depth} times, and "
-        headline += f"guesses {first}: {percentage(probability)}." if is_unsure else f"says {first}."
-    words = f"{count} rubbed out: still {before}." if first == before else f"{count} rubbed out: now it says {first}."
+        headline += unsure if is_unsure else f"says {first}."
+    news = f"still {before}." if first == before else f"now it says {first}."
+    words = f"{count} rubbed out: {f'unsure, {first}?' if is_unsure else news}"
     top = result.top(5)
     chosen = page.evaluate(f"{STAGE}.choices.label")
     name = first if chosen is None else result.labels[chosen]
@@ -125,6 +129,7 @@ def truth(page: Page, challenge: str | None) -> dict[str, Any]:
         "bars": [[label, percentage(share)] for label, share in top],
         "marks": [round(1000 * dict(whole.top(len(whole.labels)))[label]) if count else None for label, _ in top],
         "answers": [[block[0][0], percentage(block[0][1])] for block in result.logit_lens()[1:]],
+        "isSettled": not is_unsure,
         "word": f"What speaks for {name if len(name) <= 2 else 'it'}",
     }
 
@@ -290,7 +295,7 @@ def test_another_picture_or_grid_leaves_all_in_its_place(visit: Callable[[str], 
         page.wait_for_function(f"digit => {STAGE}.current().exampleDigit === digit", arg=digit)
         check(page, f"the digit {digit}")
     page.locator(tab.format("photos")).click()
-    for place in range(4):
+    for place in (0, 1, 2, 3, 8):  # the last is none of the classes
         page.locator("#photos button").nth(place).click()
         page.locator("#photos button[aria-pressed=true]").wait_for()
         page.wait_for_function(f"!{STAGE}.current().pixelated")

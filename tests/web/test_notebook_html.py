@@ -14,7 +14,7 @@ import vit_demo
 from vit_demo.web import notebook
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
-from vit_demo.web.frontend.assets import FOLDER, stage_styles, view_names
+from vit_demo.web.frontend.assets import FOLDER, OFFLINE_VIEWS, VIEWS, stage_styles
 from vit_demo.web.notebook import MAX_BYTES, document
 
 
@@ -33,11 +33,12 @@ def drawing():
 
 
 def test_views_that_need_the_server_are_left_out():
-    assert {"blocks", "predictions"} <= set(notebook.views()) < set(view_names())
-    bundled = {view for view in view_names() if f'modules["stage/views/{view}/view.js"] =' in notebook.script()}
-    assert bundled == set(notebook.views())
+    assert {"blocks", "predictions"} <= set(OFFLINE_VIEWS) < set(VIEWS)
+    assert sorted(VIEWS) == sorted(path.parent.name for path in FOLDER.glob("stage/views/*/view.js"))
+    bundled = {view for view in VIEWS if f'modules["stage/views/{view}/view.js"] =' in notebook.script()}
+    assert bundled == set(OFFLINE_VIEWS)
     assert ".findings {" in (FOLDER / "stage" / "views" / "faithfulness" / "view.css").read_text()
-    styles = stage_styles(notebook.views())
+    styles = stage_styles(OFFLINE_VIEWS)
     assert ".findings {" not in styles and ".cells" in styles
 
 

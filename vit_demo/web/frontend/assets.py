@@ -16,6 +16,13 @@ from rjsmin import jsmin
 
 FOLDER = Path(__file__).parent
 
+VIEWS = (
+    "features", "predictions", "blocks", "mapTable", "compare", "steps", "faithfulness", "build", "teach", "download",
+)  # fmt: skip
+"""The views in their order on the page: folders of `stage/views/` with a module `view.js`, and perhaps a `view.css`."""
+OFFLINE_VIEWS = ("predictions", "blocks", "mapTable", "download")
+"""Those that work without a server, in a notebook."""
+
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.\.?/[^"]+)";$', re.MULTILINE)
 _COMPUTED_IMPORT = re.compile(r"\bimport\(`(\.\.?/[^`]+)`\)")
 _EXPORT = re.compile(r"^export (?=(?:const|function|async function) (\w+))", re.MULTILINE)
@@ -36,11 +43,6 @@ def read(name: str) -> str:
 def read_styles(*names: str) -> str:
     """Joins style sheets, without indentation and comments at the ends of lines; paths as in `read`."""
     return _INDENTATION.sub("", _CSS_COMMENT.sub("", "\n".join(map(read, names))))
-
-
-def view_names() -> list[str]:
-    """The views: folders of `stage/views/` with a module `view.js`, and perhaps a style sheet `view.css`."""
-    return sorted(path.parent.name for path in FOLDER.glob("stage/views/*/view.js"))
 
 
 def stage_styles(views: Iterable[str]) -> str:

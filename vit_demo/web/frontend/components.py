@@ -16,7 +16,7 @@ from vit_demo.web import settings
 from vit_demo.web.catalog.example_digits import DIGITS
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.menu import default_photo_preset, menu_entries, starting_points
-from vit_demo.web.frontend.assets import read, read_styles, stage_styles, view_names
+from vit_demo.web.frontend.assets import VIEWS, read, read_styles, stage_styles
 from vit_demo.web.frontend.constants import constants, method_entries
 from vit_demo.web.frontend.modules import load_script
 from vit_demo.web.requests.tour import step_code
@@ -70,12 +70,12 @@ def stage(value: Mapping[str, Any] | None = None, opening_digit: int | None = No
         value,
         elem_id="stage",
         html_template=read("stage/stage.html"),
-        css_template=stage_styles(view_names()),
+        css_template=stage_styles(VIEWS),
         js_on_load=load_script(
             "stage",
             constants=constants(),
             registered=method_entries(METHODS.values()),
-            viewNames=view_names(),
+            viewNames=VIEWS,
             openingDigit=opening_digit,
             stepCode=step_code(),
             startingPoints=starting_points(),

@@ -49,9 +49,14 @@ _HEAD = """
 <meta name="twitter:card" content="summary_large_image" />
 <link rel="icon" type="image/svg+xml" href=".{prefix}/icon.svg" />
 <style>
-/* As in page.css, but from the start, so that nothing moves when Gradio adds that. */
+/* From the start, so that nothing moves when Gradio adds page.css; for a wide screen, and for the bar of a phone. */
 .gradio-container {{ max-width: none !important; padding: 0 !important; }}
 .gradio-container .main.app {{ max-width: 1680px !important; padding-inline: clamp(16px, 2.2vw, 32px) !important; }}
+@media (min-width: 1800px) and (min-height: 1000px) {{
+  .gradio-container .main.app {{ max-width: 1920px !important; }}
+}}
+@media (max-width: 600px) {{ .gradio-container .main.app {{ padding-bottom: 88px !important; }} }}
+@media print {{ .gradio-container .main.app {{ padding: 0 !important; }} }}
 #columns {{ min-height: 100svh; }} /* the last line of the page waits for what is still being loaded */
 #footer:not(#columns ~ *) {{ visibility: hidden; }}
 </style>

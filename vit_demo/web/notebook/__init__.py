@@ -15,14 +15,13 @@ from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, Method
 from vit_demo.web.catalog.method_docs import method_html
-from vit_demo.web.frontend.assets import bundle, read, sources, stage_styles, view_names
+from vit_demo.web.frontend.assets import OFFLINE_VIEWS, VIEWS, bundle, read, sources, stage_styles
 from vit_demo.web.frontend.constants import constants, method_entries
 from vit_demo.web.notebook.static import HERE, colours
 from vit_demo.web.requests.payload import block_payload, encode, payload
 
 START = "stage/main.js"
 
-_OFFLINE = re.compile(r"^export const offline = true;$", re.MULTILINE)
 
 MAX_BYTES = 320_000
 """Largest size of the HTML. If not all traces fit, those of the last blocks are included."""
@@ -48,14 +47,14 @@ def document(result: Exploration, above: str = "", max_bytes: int = MAX_BYTES) -
     """The frame's document, with HTML above the stage and the traces of as many blocks as ``max_bytes`` allows."""
     content: dict[str, Any] = {
         "script": script(),
-        "style": f"#stage {{\n{stage_styles(views())}\n}}",
+        "style": f"#stage {{\n{stage_styles(OFFLINE_VIEWS)}\n}}",
         "start": START,
         "value": {**payload(result, num_classes=NUM_CLASSES), "run": "1", "trace": {}},
         "replies": dict(_replies(result)),
         "constants": {
             "constants": constants(),
             "registered": method_entries(_offered(result)),
-            "viewNames": views(),
+            "viewNames": OFFLINE_VIEWS,
         },
     }
     room = (max_bytes - len(FRAME.format(escape(_page(content, above))).encode())) * 3 // 4  # base64
@@ -126,13 +125,7 @@ def _read(name: str) -> str:
 
 
 @cache
-def views() -> tuple[str, ...]:
-    """The views that work without a server: those whose module exports ``offline = true``."""
-    return tuple(name for name in view_names() if _OFFLINE.search(read(f"stage/views/{name}/view.js")))
-
-
-@cache
 def script() -> str:
     """A module with the stage, these views and all that they import."""
-    others = tuple(f"stage/views/{name}/" for name in view_names() if name not in views())
+    others = tuple(f"stage/views/{name}/" for name in VIEWS if name not in OFFLINE_VIEWS)
     return bundle({path: source for path, source in sources().items() if not path.startswith(others)}, [START])

@@ -40,7 +40,7 @@ export function mount({ element, server, ...given }) {
   const exampleUrl = (name, size) => new URL(`../../examples/${size}/${name}.webp`, import.meta.url).href;
   const previewOf = ({ example }) =>
     examples.some(({ name }) => name === example) ? exampleUrl(example, "preview") : "";
-  const results = createResults(server, { drawingOf, previewOf, opening: page.first });
+  const results = createResults(server, { drawingOf, previewOf, opening: page.first, onRefused: takeAsPhoto });
   const menu = createMenu(element, { pageState, server, models, offer, customModels });
   const tabs = createTabs(element, pageState.chooseTask);
   const pad = createPad(find("#pad"), {
@@ -58,13 +58,25 @@ export function mount({ element, server, ...given }) {
     onMessage: () => pageState.chooseTask("photos"),
   });
   const ofDigit = { onPicture: (picture) => pageState.chooseTask("digits", { picture }), say: pad.say };
+  let dropped = /** @type {any} */ (null); // on the pad: {picture, before}
+  /** A photo that was dropped on the pad, but shows no digit, is taken as any other. */
+  function takeAsPhoto() {
+    if (!dropped || pageState.get().digits.picture !== dropped.picture) return;
+    pageState.changeTab("digits", { picture: dropped.before }, REPLACE);
+    pageState.chooseTask("photos", { picture: dropped.picture });
+  }
   createCrop(find("#panel-photos"));
   createShare(element, pageState, page);
   createSheet(element, pageState.chooseTask);
   acceptGlobalDrop(element, find(".veil"), (file, target) => {
     if (target?.closest?.("[data-teach=class]")) return; // which takes all files
-    if (find("#pad").contains(target)) photo.take(file, ofDigit);
-    else photo.take(file);
+    if (!find("#pad").contains(target)) return photo.take(file);
+    const before = pageState.get().digits.picture;
+    const onPicture = (picture) => {
+      dropped = { picture, before };
+      ofDigit.onPicture(picture);
+    };
+    photo.take(file, { ...ofDigit, onPicture });
   });
 
   document.querySelector("#skip")?.addEventListener("click", () => {

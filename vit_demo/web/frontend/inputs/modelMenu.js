@@ -76,7 +76,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
     if (!current) return;
     setText(find(".job-text"), jobText(current));
     job.classList.toggle("failed", Boolean(current.error));
-    find(".job-bar i").style.width = current.total ? `${(100 * current.done) / current.total}%` : "0";
+    find(".job .track i").style.width = current.total ? `${(100 * current.done) / current.total}%` : "0";
   }
 
   function label({ title, on_machine: isHere, megabytes }) {
@@ -168,7 +168,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
  * for the menu; `onChange(job)` gets null, or {model, done, total, error}: bytes, and a sentence if it failed.
  */
 function createModelJob(server, { onChange, onReady }) {
-  const ids = createRequestIds();
+  const startRequest = createRequestIds();
   let job = /** @type {any} */ (null);
 
   function change(next) {
@@ -177,7 +177,7 @@ function createModelJob(server, { onChange, onReady }) {
   }
 
   async function start(model) {
-    const isCurrent = ids.start();
+    const isCurrent = startRequest();
     change({ model, done: 0, total: 0, error: "" });
     const onProgress = (_, { done = 0, total = 0 }) => change({ ...job, done, total });
     const reply = await sendRequest(
@@ -192,7 +192,7 @@ function createModelJob(server, { onChange, onReady }) {
   }
 
   function cancel() {
-    ids.start();
+    startRequest();
     change(null);
   }
 
@@ -232,11 +232,8 @@ function createPatchSizes(host, onChange) {
     const right = sizes.some(({ accuracy }) => accuracy !== null) ? [[RIGHT, accuracyOf]] : [];
     const rows = [SQUARES, ...right, ...COSTS];
     host.classList.toggle("scrolls", sizes.length > MOST_WITHOUT_SCROLLING);
-    names.replaceChildren(
-      ...[english("pixels"), ...rows.map(([name]) => translate(name))].map((textContent) =>
-        make("span", { textContent }),
-      ),
-    );
+    const titles = [english("pixels"), ...rows.map(([name]) => name)];
+    names.replaceChildren(...titles.map((title) => make("span", {}, title)));
     const options = sizes.map((each) => [each.size, String(each.size), rows.map(([, read]) => read(each))]);
     radios.set(options, value);
   }

@@ -2,7 +2,7 @@
 // The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
 
 import { constants } from "../shared/constants.js";
-import { documentEvents, make, makeButton, onFile, rove, setText } from "../shared/dom.js";
+import { documentEvents, make, makeButton, onFiles, rove, setText } from "../shared/dom.js";
 import { fitInside, partOf } from "../shared/geometry.js";
 import { english, languageChange, translate } from "../shared/language.js";
 import { modelInput, shownResult } from "../shared/pageState.js";
@@ -10,7 +10,7 @@ import { createRequestIds, sendPhoto } from "../shared/requests.js";
 
 const SLOW_UPLOAD = 300; // milliseconds
 const NO_PICTURE = english("This is not a picture: choose a photo.");
-const NO_WEBCAM = english("The webcam could not be used: allow it in the browser, or choose a photo.");
+export const NO_WEBCAM = english("The webcam could not be used: allow it in the browser, or choose a photo.");
 
 const creditOf = ({ source, licence }) => `${translate(source)}, ${translate(licence)}`;
 
@@ -28,7 +28,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   const way = (name) => find(`[data-way=${name}]`);
   const [image, remove, problem] = ["img.preview", ".remove", ".problem"].map(find);
   const webcam = createWebcam(find("video"));
-  const uploads = createRequestIds(); // a later picture replaces one that is still being uploaded
+  const startUpload = createRequestIds(); // a later picture replaces one that is still being uploaded
   let chosen = /** @type {any} */ (null); // the picture of the state
   let picture = /** @type {any} */ (null); // the same, unless it was refused
 
@@ -46,7 +46,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
       const refused = translate("The photo is larger than {megabytes} MB: choose a smaller copy.", { megabytes });
       return choose({ refused }, to);
     }
-    const isCurrent = uploads.start();
+    const isCurrent = startUpload();
     to.say("");
     const timer = setTimeout(() => isCurrent() && to.say(english("Uploading …")), SLOW_UPLOAD);
     const sent = await sendPhoto(upload, file);
@@ -59,7 +59,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
 
   function choose(next, to = { onPicture, say }) {
     if (next?.refused && to.onPicture !== onPicture) return to.say(next.refused); // a drawing stays
-    uploads.start();
+    startUpload();
     to.say("");
     closeWebcam();
     to.onPicture(next);
@@ -90,11 +90,11 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
 
   for (const [name, selector] of Object.entries({ choose: ".file", camera: ".camera-file" })) {
     way(name).addEventListener("click", () => find(selector).click());
-    onFile(find(selector), (file) => take(file));
+    onFiles(find(selector), (file) => take(file));
   }
   way("webcam").hidden = !navigator.mediaDevices?.getUserMedia;
   way("webcam").addEventListener("click", startWebcam);
-  way("shoot").addEventListener("click", async () => take(await webcam.shoot()));
+  way("shoot").addEventListener("click", async () => take(await webcam.frame()));
   way("cancel").addEventListener("click", closeWebcam);
   find(".frame").addEventListener("click", ({ target }) => {
     if (!remove.contains(target) && !picture && find("video").hidden) find(".file").click();
@@ -153,15 +153,15 @@ const endTracks = (stream) => {
 
 /**
  * `start()` shows the camera's picture in the video, and resolves to whether it was not stopped meanwhile; `frame()`
- * resolves to a file, and `shoot()`, too, the last one; `stop()` switches the camera off.
+ * resolves to a file; `stop()` switches the camera off.
  */
 export function createWebcam(video) {
-  const starts = createRequestIds();
+  const startFilm = createRequestIds();
   let stream = /** @type {any} */ (null);
 
   async function start() {
     stop();
-    const isCurrent = starts.start();
+    const isCurrent = startFilm();
     try {
       const asked = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" }, audio: false });
       if (!isCurrent()) {
@@ -179,27 +179,20 @@ export function createWebcam(video) {
   }
 
   function stop() {
-    starts.start();
+    startFilm();
     endTracks(stream);
     stream = video.srcObject = null;
     video.hidden = true;
   }
 
   async function frame() {
-    const canvas = document.createElement("canvas");
-    [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
-    canvas.getContext("2d")?.drawImage(video, 0, 0);
+    const canvas = make("canvas", { width: video.videoWidth, height: video.videoHeight });
+    canvas.getContext("2d").drawImage(video, 0, 0);
     const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.92));
     return new File([blob], "webcam.jpg", { type: "image/jpeg" });
   }
 
-  async function shoot() {
-    const file = await frame();
-    stop();
-    return file;
-  }
-
-  return { start, frame, shoot, stop };
+  return { start, frame, stop };
 }
 
 // A photo dropped on or pasted into any part of the page.

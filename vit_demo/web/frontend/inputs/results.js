@@ -21,10 +21,11 @@ export const LOST = english("The connection to the server was lost. Trying again
 /**
  * `update(state, how)` requests the result of a state and publishes it, unless a newer state has come meanwhile; `retry()`
  * sends the newest request again. `drawingOf(strokes)` gives a drawing's data URL, or null where it cannot be read;
- * `previewOf(picture)` the address of a small copy, or "". `opening` is the state whose result is on the stage already.
+ * `previewOf(picture)` the address of a small copy, or "". `opening` is the state whose result is on the stage already;
+ * `onRefused()` is called when the picture cannot be used.
  */
-export function createResults(server, { drawingOf, previewOf, opening, firstPause = 1000 }) {
-  const ids = createRequestIds();
+export function createResults(server, { drawingOf, previewOf, opening, onRefused = () => {}, firstPause = 1000 }) {
+  const startRequest = createRequestIds();
   const cache = new Map(); // from a source to its payload, the latest last
   /** The newest request, {key, state, restored, isDone}. @type {any} */
   let newest = { key: keyOf(opening), state: opening, restored: false, isDone: true };
@@ -93,7 +94,7 @@ export function createResults(server, { drawingOf, previewOf, opening, firstPaus
 
   /** A page that is opened by a link does not show another picture first. */
   async function load(isOfLink = false) {
-    const isCurrent = ids.start();
+    const isCurrent = startRequest();
     const { key, state } = newest;
     const source = sourceOf(state);
     const refused = refusalOf(state);
@@ -111,10 +112,12 @@ export function createResults(server, { drawingOf, previewOf, opening, firstPaus
       if (!isCurrent() || !reply) return;
       if (reply.result) {
         remember(key, reply.result);
-        show(reply.result);
-        return;
+        return show(reply.result);
       }
-      if (!reply.lost) return fail("failed", reply.error, reply.retry);
+      if (!reply.lost) {
+        fail("failed", reply.error, reply.retry);
+        return reply.retry === false ? onRefused() : null;
+      }
       fail("lost", LOST);
       await pause(wait);
       if (!isCurrent()) return;

@@ -1,7 +1,7 @@
 // @ts-check
 // The pad: one drawing, its history and the tools.
 
-import { makeButton, onFile, rove } from "../shared/dom.js";
+import { makeButton, onFiles, rove } from "../shared/dom.js";
 import { languageChange, translate } from "../shared/language.js";
 import { modelInput } from "../shared/pageState.js";
 import { createPadCanvas, extendStroke, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
@@ -53,20 +53,19 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
     strokes = strokesOf(next ?? {});
     live = null;
     refresh();
+    paper.show(strokes);
   }
 
   function replace(next, isStep) {
     history.push(picture);
     say("");
     put(next);
-    paper.show(strokes);
     onChange(picture, isStep);
   }
 
   function undo() {
     if (!history.length) return;
     put(history.pop());
-    paper.show(strokes);
     onChange(picture, false);
   }
 
@@ -95,10 +94,7 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
       extendStroke(live, points);
       paper.show(strokes);
     },
-    cancel() {
-      put(picture);
-      paper.show(strokes);
-    },
+    cancel: () => put(picture),
     end() {
       if (live) replace({ strokes: strokes.map((stroke) => rounded(stroke, stroke === live ? undefined : 0)) }, false);
     },
@@ -110,7 +106,7 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
   find("[data-action=undo]").addEventListener("click", undo);
   find("[data-action=clear]").addEventListener("click", clear);
   find("[data-action=photo]").addEventListener("click", () => file.click());
-  onFile(file, onPhoto);
+  onFiles(file, onPhoto);
   photo.addEventListener("error", () => {
     if (photos.delete(picture?.upload)) refresh();
   });
@@ -132,7 +128,6 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
     if (next === picture) return;
     history = [];
     put(next);
-    paper.show(strokes);
   }
 
   const say = (sentence) => {

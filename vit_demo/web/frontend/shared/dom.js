@@ -35,10 +35,10 @@ export function isNew(host, content) {
   return true;
 }
 
-/** Calls `take(file)` with each file that is chosen, also with the same one again. */
-export function onFile(input, take) {
+/** Calls `take(...files)` with the files that are chosen, also with the same ones again. */
+export function onFiles(input, take) {
   input.addEventListener("change", () => {
-    take(input.files[0]);
+    take(...input.files);
     input.value = "";
   });
 }
@@ -88,7 +88,7 @@ export async function copyText(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const area = Object.assign(document.createElement("textarea"), { value: text });
+    const area = make("textarea", { value: text });
     document.body.append(area);
     area.select();
     const isCopied = document.execCommand("copy");
@@ -157,15 +157,7 @@ let ids = 0;
 /** An id that no other element of the page has. */
 export const newId = (name) => `${name}-${++ids}`;
 
-export const MOST_SEGMENTS = 7;
-
-/** Fills `host` with one choice among `options`, a list of [value, label]; returns {set(value), enable(flag)}. */
-export function choice(host, name, options, onChange) {
-  const build = options.length > MOST_SEGMENTS ? selectChoice : segmentChoice;
-  return build(host, name, options, onChange);
-}
-
-/** Radio buttons in one bar, always the same. */
+/** Fills `host` with radio buttons in one bar, always the same, of [value, label]; returns {set(value), enable(flag)}. */
 export function segmentChoice(host, name, options, onChange) {
   const bar = make("div", { id: newId("choice"), className: "segments", role: "radiogroup", ariaLabel: name });
   const { set, enable } = createRadios(bar, onChange);
@@ -199,17 +191,6 @@ function segment(name, [value, label, lines], onChange) {
   const face = make("label", { textContent: label }, input);
   face.dataset.label = label; // a hidden bold copy keeps the width, so that choosing moves nothing
   return face;
-}
-
-function selectChoice(host, name, options, onChange) {
-  const select = make("select", { ariaLabel: name, onchange: () => onChange(JSON.parse(select.value)) });
-  host.replaceChildren(select);
-  return {
-    set: (value) => fillSelect(select, options, value),
-    enable(flag) {
-      select.disabled = !flag;
-    },
-  };
 }
 
 /** Offers [value, words] in a select, whose values are JSON; touches the page only where something is new. */

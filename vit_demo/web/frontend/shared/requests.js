@@ -29,14 +29,12 @@ export async function sendPhoto(/** @type {import("../types").Server["upload"]} 
   return sent?.path ? sent : { error: sent?.error ?? NOT_UPLOADED };
 }
 
-/** Numbers requests: `start()` returns a function that is true until the next `start()`. */
+/** Numbers requests: a function that begins one, and returns a function that is true until the next begins. */
 export function createRequestIds() {
   let latest = 0;
-  return {
-    start() {
-      const requestId = ++latest;
-      return () => requestId === latest;
-    },
+  return () => {
+    const requestId = ++latest;
+    return () => requestId === latest;
   };
 }
 

@@ -4,7 +4,7 @@
 import { isNew, make, makeButton, setText } from "../shared/dom.js";
 import { createTooltip, setExplainedText } from "../shared/glossary/glossary.js";
 import { currentLanguage, english, translate } from "../shared/language.js";
-import { defaultQueryName, percent, placeOf, probabilityOf, queryName, targetOf } from "./format.js";
+import { defaultQueryName, isUnsure, percent, placeOf, probabilityOf, queryName, targetOf } from "./format.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 import { placeAmong } from "./methods.js";
 import { isDefaultMap } from "./onDemand.js";
@@ -12,14 +12,7 @@ import { isDefaultMap } from "./onDemand.js";
 /** `update(drawing, entry)` describes a drawn frame (see stage.js); `entry` is that of a map which the server computes. */
 export function createCaption(element, methods) {
   const find = (selector) => element.querySelector(selector);
-  const [sentence, subject, value, picture, outdated, spoken] = [
-    ".sentence",
-    ".subject",
-    ".value",
-    ".picture",
-    ".outdated",
-    ".spoken",
-  ].map(find);
+  const [sentence, subject, value, rank] = [".sentence", ".subject", ".value", ".rank"].map(find);
   const legend = createLegend(find(".scale"), find(".legend"));
   const tooltip = createTooltip(element);
   let isAnnounced = false; // whether the next frame is read out
@@ -29,7 +22,7 @@ export function createCaption(element, methods) {
     const { result, method, choices, tokens } = drawing;
     const isOld = Boolean(!tokens && entry && !entry.value && drawing.map);
     find(".view").classList.toggle("old", isOld);
-    if (isOld) setText(outdated, translate("Still shown: *{method}*", { method: translate(method.label) }));
+    if (isOld) setText(find(".outdated"), translate("Still shown: *{method}*", { method: translate(method.label) }));
     const words = tokens ?? (choices.plain ? wordsOfPicture(drawing) : wordsOfMap(drawing, entry));
     setExplainedText(sentence, words.sentence, tooltip);
     setText(subject, words.subject);
@@ -40,14 +33,13 @@ export function createCaption(element, methods) {
     const { preset } = result.source;
     const place = isMeasured(drawing) && !otherClass(drawing) ? placeAmong(method, preset) : null;
     const all = Object.values(methods).filter((each) => placeAmong(each, preset)).length;
-    find(".rank").hidden = !place;
-    setText(find(".rank"), place ? translate("no. {place} of {all} by faithfulness ›", { place, all }) : "");
+    setText(rank, place ? translate("no. {place} of {all} kinds of map when tested ›", { place, all }) : "");
     const about = choices.hovered === null && reading ? `${words.subject}. ${reading}` : words.subject;
     const label = translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
       subject: about.replaceAll("*", ""),
     });
-    picture.setAttribute("aria-label", label);
-    setHeadline(find(".headline"), result, drawing.whole);
+    find(".picture").setAttribute("aria-label", label);
+    setText(find(".headline"), storyOf(result, drawing.whole));
   }
 
   /** Reads out what the arrow keys point at, and what becomes of a map that takes long. */
@@ -65,7 +57,7 @@ export function createCaption(element, methods) {
     isAnnounced = isAnnounced && isLoading; // what is loading is read out again once it is there
   }
 
-  const announceText = (text) => setText(spoken, text.replaceAll("*", ""));
+  const announceText = (text) => setText(find(".spoken"), text.replaceAll("*", ""));
 
   function wordsOfMap(drawing, entry) {
     const { result, method, map, choices, chosenMethod, view } = drawing;
@@ -98,8 +90,8 @@ export function createCaption(element, methods) {
   }
 
   function clear() {
-    for (const node of [sentence, subject, value]) setText(node, "");
-    setHeadline(find(".headline"), null);
+    for (const node of [sentence, subject, value, rank]) setText(node, "");
+    setText(find(".headline"), INVITATION);
     legend.clear();
   }
 
@@ -243,7 +235,7 @@ const BEGINNINGS = {
   digit: english("The network cuts your {digit} into {squares} squares, lets them look at each other {times} times,"),
 };
 
-/** What it comes to while squares are rubbed out: the same answer, another one, none. */
+/** What it comes to while squares are rubbed out: the same answer, another one, an unsure one, none. */
 const WITHOUT = {
   same: english(
     "Without 1 square it still says *{label}*: {probability}.|Without {count} squares it still says *{label}*: {probability}.",
@@ -251,34 +243,29 @@ const WITHOUT = {
   other: english(
     "Without 1 square it says *{label}*: {probability}.|Without {count} squares it says *{label}*: {probability}.",
   ),
+  unsure: english(
+    "Without 1 square it is unsure: *{label}*, {probability}?|Without {count} squares it is unsure: *{label}*, {probability}?",
+  ),
   none: english("The network reads the photo without 1 square.|The network reads the photo without {count} squares."),
 };
 
-/** Shows the headline of a result; `whole` is the same with no square rubbed out. */
-function setHeadline(/** @type {any} */ node, /** @type {any} */ result, whole = result) {
-  setText(node, result ? storyOf(result, whole) : INVITATION);
-}
-
+/** The headline of a result; `whole` is the same with no square rubbed out. */
 function storyOf(result, whole) {
   const [first] = result.predictions;
   const answer = first && { label: first.label, probability: probabilityOf(first) };
   const count = result.dropped.length; // in a notebook the whole picture may not be there to compare with
   if (count > 0) {
     const isSame = !whole.dropped.length && first?.index === whole.predictions[0]?.index;
-    const kind = !first ? "none" : isSame ? "same" : "other";
+    const kind = !first ? "none" : isUnsure(result) ? "unsure" : isSame ? "same" : "other";
     return translate(WITHOUT[kind], { ...answer, count });
   }
   const kind = !result.pixelated ? "photo" : result.exampleDigit === undefined ? "drawing" : "digit";
   const { numPatches: squares, numBlocks: times, exampleDigit: digit } = result;
   const begin = translate(BEGINNINGS[kind], { digit, squares, times });
   if (!first) return `${begin} ${translate("and has a list of numbers for each.")}`;
-  const end = isUnsure(result) ? english("and guesses *{label}*: {probability}.") : english("and says *{label}*.");
+  const end = isUnsure(result) ? english("and is unsure: *{label}*, {probability}?") : english("and says *{label}*.");
   return `${begin} ${translate(end, answer)}`;
 }
-
-/** Whether the server's note says that the prediction is uncertain. */
-const isUnsure = ({ note, source, predictions: [{ scores }] }) =>
-  Boolean(note) && scores === "softmax" && !source.words;
 
 /** Says in a chapter that squares of its picture are rubbed out, with the way to bring them back by `restore()`. */
 export function showWithout(host, { dropped }, restore) {

@@ -5,7 +5,7 @@ import { constants } from "../shared/constants.js";
 import { setText } from "../shared/dom.js";
 import { english, translate, translateName } from "../shared/language.js";
 import { createTasks } from "../shared/tasks.js";
-import { formatProbability, percent } from "./format.js";
+import { formatProbability, isUnsure, percent } from "./format.js";
 import { fitCanvas, paintResult } from "./picture.js";
 
 const MANY = 10; // squares without another answer, after which the search is offered in words
@@ -127,8 +127,8 @@ function labelOf(task, idle) {
     : translate("Searching, {share} … Cancel", { share: percent(100 * task.progress) });
 }
 
-function wordsOf({ predictions, dropped }, whole, count, found, invitation) {
-  const [first, before] = [predictions[0], whole.predictions[0]];
+function wordsOf(result, whole, count, found, invitation) {
+  const [first, before] = [result.predictions[0], whole.predictions[0]];
   if (!before) return translate("Rub out squares: what changes?");
   const { needed } = found;
   if (needed && !needed.patches && !count) {
@@ -136,18 +136,20 @@ function wordsOf({ predictions, dropped }, whole, count, found, invitation) {
   }
   if (count <= 0) return invitation;
   const values = { count, name: first.label, before: before.label };
-  if (needed?.patches && String(droppedBy(whole, "needed", needed)) === String(dropped)) {
+  if (needed?.patches && String(droppedBy(whole, "needed", needed)) === String(result.dropped)) {
     const fewest = { ...values, name: translateName(needed.prediction ?? first.name) };
     return needed.is_minimal
       ? translate("The fewest found, 1: now it says *{name}*.|The fewest found, {count}: now it says *{name}*.", fewest)
       : translate("Found 1: now it says *{name}*.|Found {count}, fewer may do: now it says *{name}*.", fewest);
   }
-  if (first.index !== before.index) {
-    return translate("1 rubbed out: now it says *{name}*.|{count} rubbed out: now it says *{name}*.", values);
+  const isSame = first.index === before.index;
+  if (isSame && count >= MANY) return translate("{count} rubbed out, still {before}. Let it search?", values);
+  if (isUnsure(result)) {
+    return translate("1 rubbed out: unsure, *{name}*?|{count} rubbed out: unsure, *{name}*?", values);
   }
-  return count < MANY
+  return isSame
     ? translate("1 rubbed out: still {before}.|{count} rubbed out: still {before}.", values)
-    : translate("{count} rubbed out, still {before}. Let it search?", values);
+    : translate("1 rubbed out: now it says *{name}*.|{count} rubbed out: now it says *{name}*.", values);
 }
 
 /** How few squares are enough, and for what. */

@@ -2,12 +2,10 @@
 // The drawer "All settings": whatever the picture can show, of which part of the network, and how it is drawn.
 
 import {
-  choice,
   definitions,
   documentEvents,
   fillSelect,
   isNew,
-  MOST_SEGMENTS,
   make,
   newId,
   segmentChoice,
@@ -68,11 +66,8 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   let head = /** @type {any} */ (null);
 
   function offerHeads(count) {
-    const named = (h) => translate("head {head}", { head: h + 1 });
-    const each = Array.from({ length: count }, (_, h) => [h, count < MOST_SEGMENTS ? `${h + 1}` : named(h)]);
-    head = choice(control("head"), english("Head"), [[-1, english("mean")], ...each], (value) =>
-      onChange({ head: value }),
-    );
+    const each = Array.from({ length: count }, (_, h) => [h, `${h + 1}`]);
+    head = segments("head", english("Head"), [[-1, english("mean")], ...each]);
   }
 
   function update(choices, shape, result) {
@@ -148,28 +143,23 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
 /** Everything that the picture can show, as radio buttons: maps for a class, maps without one, and of the tokens. */
 function createList(list, methods, { onChange, retry, modes }) {
   const name = newId("methods");
-  const rowOf = (value, words, use, choose) => {
-    const input = make("input", { type: "radio", name });
+  const rowOf = (method, value, words, use, partOf) => {
+    const input = make("input", { type: "radio", name, onchange: () => onChange(partOf()) });
     input.dataset.value = value;
-    input.addEventListener("change", choose);
     const rank = make("small");
     const face = make("span", {}, make("b", { textContent: words }), rank, make("small", { textContent: use }));
-    return { value, input, rank, use, face: make("label", { className: "method", title: use }, input, face) };
+    return { method, value, input, rank, use, face: make("label", { className: "method", title: use }, input, face) };
   };
-  const rows = Object.entries(methods).map(([value, method]) => ({
-    method,
-    ...rowOf(value, method.label, method.use, () => onChange({ section: FIRST_SECTION, plain: false, method: value })),
-  }));
-  const ofTokens = modes.map(([mode, words, use]) => ({
-    method: null,
-    ...rowOf(mode, words, use, () =>
-      onChange({
-        section: "features",
-        dropping: mode === "similarity" ? false : undefined,
-        features: { ...pageState.get().view.features, mode },
-      }),
-    ),
-  }));
+  const rows = Object.entries(methods).map(([value, method]) =>
+    rowOf(method, value, method.label, method.use, () => ({ section: FIRST_SECTION, plain: false, method: value })),
+  );
+  const ofTokens = modes.map(([mode, words, use]) =>
+    rowOf(null, mode, words, use, () => ({
+      section: "features",
+      dropping: mode === "similarity" ? false : undefined,
+      features: { ...pageState.get().view.features, mode },
+    })),
+  );
   list.setAttribute("role", "radiogroup");
   list.setAttribute("aria-label", english("What the picture shows"));
   // A choice sends failed requests again, even the choice of what is chosen.

@@ -13,7 +13,7 @@ import { openResult } from "./result.js";
  * cannot be.
  */
 export function createDropping(request, { chosen, keptClass, prepare, show, onChange, open = openResult }) {
-  const requests = createRequestIds();
+  const startRequest = createRequestIds();
   let whole = /** @type {any} */ (null); // the result with all its patches
   let shown = /** @type {any} */ (null);
   let wanted = []; // the patches without which a result is shown or under way
@@ -27,7 +27,7 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
 
   /** Begins with a result, which has all its patches, or is shown where they cannot be restored. */
   function start(result) {
-    requests.start();
+    startRequest();
     whole = shown = result;
     wanted = result.dropped;
     isErasing = null;
@@ -35,13 +35,13 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
   }
 
   /** Ends with the result: a reply that is still to come shows nothing. */
-  const cancel = () => requests.start();
+  const cancel = () => startRequest();
 
   /** Shows the result without the patches that are chosen now, whoever chose them: a click, a link or the history. */
   async function follow() {
     const patches = listed();
     if (isErasing !== null || isSame(patches, wanted)) return;
-    const isCurrent = requests.start();
+    const isCurrent = startRequest();
     wanted = patches;
     const known = [whole, shown].find((each) => isSame(each.dropped, patches));
     const next = known ?? (await resultWithout(patches, isCurrent));

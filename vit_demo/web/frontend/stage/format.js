@@ -11,9 +11,6 @@ import {
   translate,
 } from "../shared/language.js";
 
-/** Keeps a number and its unit on one line. */
-const SPACE = "\u00a0";
-
 /** A percentage with so many decimals. */
 export const percent = (value, digits = 0) => translate("{number}\u00a0%", { number: formatDecimals(value, digits) });
 
@@ -27,6 +24,10 @@ export function formatProbability(value, scores = "softmax") {
 
 /** The probability of a prediction of a result. */
 export const probabilityOf = ({ probability, scores }) => formatProbability(probability, scores);
+
+/** Whether the server's note says that the network is unsure of its answer. */
+export const isUnsure = ({ note, source, predictions: [{ scores }] }) =>
+  Boolean(note) && scores === "softmax" && !source.words;
 
 /** What a logit becomes; see scores.py. */
 export function scoreOf(logit, scores, logsumexp) {
@@ -56,7 +57,7 @@ export function formatNumber(value) {
 }
 
 /** Bytes in kB, MB or GB. */
-export const formatBytes = (value) => (value < 10_000 ? `${formatInteger(value)}${SPACE}B` : `${formatCount(value)}B`);
+export const formatBytes = (value) => (value < 10_000 ? `${formatInteger(value)}\u00a0B` : `${formatCount(value)}B`);
 
 /** An area under a curve; areas are compared with each other, so all have two decimals. */
 export const formatArea = (value) => formatDecimals(value, 2);

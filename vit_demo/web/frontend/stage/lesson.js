@@ -26,7 +26,7 @@ export function createLesson(/** @type {HTMLElement} */ host, /** @type {(isLook
   });
   band.append(place, task, make("div", { className: "deeds" }, unfold, next, others), close, answer);
   host.prepend(band);
-  const requests = createRequestIds();
+  const startRequest = createRequestIds();
   let shown = /** @type {number | null} */ (null);
   let words = ""; // the language of what is shown
 
@@ -42,7 +42,7 @@ export function createLesson(/** @type {HTMLElement} */ host, /** @type {(isLook
     const isNewTask = number !== shown;
     if (isNewTask) write(null);
     [shown, words] = [number, currentLanguage()];
-    const isLatest = requests.start();
+    const isLatest = startRequest();
     const found = number === null ? null : await load(number).catch(() => ({ problem: translate(NOT_LOADED) }));
     if (!found || !isLatest()) return;
     write(found);

@@ -58,15 +58,12 @@ export async function mount({ element, props, server, watch, ...given }) {
 
   listenToPatches(stage.canvas, () => stage.result, patchActions(stage));
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
-  find(".words").addEventListener("click", ({ target }) => target.dataset.show && showWord(stage, target.dataset.show));
-  find(".switch").addEventListener(
-    "click",
-    ({ target }) => target.dataset.mode && chooseMode(stage, target.dataset.mode),
-  );
   find(".ways [data-section]").hidden = !host.querySelector(".teach");
-  host.addEventListener("click", ({ target }) => {
-    if (!target.dataset.section) return;
-    change(stage, { section: target.dataset.section });
+  host.addEventListener("click", ({ target: { dataset } }) => {
+    if (dataset.show) showWord(stage, dataset.show);
+    if (dataset.mode) chooseMode(stage, dataset.mode);
+    if (!dataset.section) return;
+    change(stage, { section: dataset.section });
     scrollTo(0, 0);
   });
   find(".trust").hidden = !host.querySelector(".faithfulness");
@@ -89,9 +86,9 @@ export async function mount({ element, props, server, watch, ...given }) {
   });
   // Until a new result is there the old one stays as it is; a visitor may look around in it.
   for (const each of [pageState, resultStatus]) each.subscribe(element, () => isAwaited() || redraw(stage));
-  const opened = createRequestIds(); // a payload that is opened while a later one has come is not shown
+  const startOpening = createRequestIds(); // a payload that is opened while a later one has come is not shown
   function show({ payload, ...message }) {
-    return showNext(stage, { payload: payload ?? stage.latestPayload ?? props.value, ...message }, opened.start());
+    return showNext(stage, { payload: payload ?? stage.latestPayload ?? props.value, ...message }, startOpening());
   }
   newResult.subscribe(element, show);
   watch("value", () => show({ payload: props.value }));
@@ -168,7 +165,6 @@ function createParts(stage, request, viewModules, data) {
  * on the picture.
  */
 function createViews(host, viewModules, context) {
-  viewModules.sort((a, b) => a.order - b.order);
   return viewModules.map(({ name, html, create, sections = EXPLORE }) => {
     if (!html) return { card: null, sections, ...create(host, context) };
     const card = make("template", { innerHTML: html.trim() }).content.firstElementChild;

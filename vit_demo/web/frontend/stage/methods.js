@@ -33,7 +33,7 @@ const about = (result, view, method) => translate("for *{name}* · {method}", { 
  * An entry of a method whose map is about a class: what is shown of it, the sentence and the reading. `ofScore` is the sentence
  * for a model that gives no probabilities, if it is another.
  */
-const ofClass = (what, sentence, reading, ofScore = sentence) => ({
+const ofClass = (what, sentence, reading = evidenceReading, ofScore = sentence) => ({
   subject: (result, view) => about(result, view, translate(what, { blocks: result.numBlocks })),
   sentence: (result, view) => {
     const words = targetOf(result, view.label).scores === "none" ? ofScore : sentence;
@@ -97,52 +97,44 @@ const ENTRIES = {
     english(
       "Which squares are evidence for *{name}*: the attention of all blocks, counted only where more of it would have raised the score of this class.",
     ),
-    evidenceReading,
   ),
   attnlrp: ofClass(
     english("AttnLRP through all {blocks} blocks"),
     english(
       "How much each square *contributed* to the score of *{name}*: the score is propagated back through the network, block by block.",
     ),
-    evidenceReading,
   ),
   libra_fullgrad: {
+    ...ofClass(
+      "",
+      english(
+        "Red squares speak for *{name}*, blue ones against it: what each square brings to the score of {name} in all blocks.",
+      ),
+    ),
     subject: (result, view) =>
       translate("What speaks for *{name}* · Libra FullGrad+", { name: className(result, view) }),
-    sentence: (result, view) =>
-      translate(
-        "Red squares speak for *{name}*, blue ones against it: what each square brings to the score of {name} in all blocks.",
-        {
-          name: className(result, view),
-        },
-      ),
-    reading: evidenceReading,
   },
   grad_cam: ofClass(
     english("Grad-CAM on the tokens before the last block"),
     english(
       "Which squares are evidence for *{name}*: the tokens before the last block, each channel weighted by how much it raises the score of this class.",
     ),
-    evidenceReading,
   ),
   legrad: ofClass(
     english("LeGrad, block by block"),
     english(
       "Where more attention would raise the score of *{name}*, as each block’s own tokens give it: the positive gradients at the attention, over all blocks and heads.",
     ),
-    evidenceReading,
   ),
   naclip: ofClass(
     english("NACLIP in the last block"),
     english("How much more each square by itself speaks for *{name}* than squares do on average."),
-    evidenceReading,
   ),
   integrated_gradients: ofClass(
     english("gradients while the picture fades in from the mean colour"),
     english(
       "How much each square *contributed* to the score of *{name}*: the gradient of the score at its pixels, averaged while the picture fades in from the mean colour.",
     ),
-    evidenceReading,
   ),
   occlusion: ofClass(
     english("each square left out once"),
@@ -186,15 +178,12 @@ function describe(method) {
     ...ENTRIES[name],
   };
   return {
+    ...method, // with its `places` in the benchmark of faithfulness, by network and over all ("")
     ...entry,
     written: unit === "logit" ? logits : entry.format, // with its unit, where the value stands alone
     classSpecific,
     comparesClasses: Boolean(method.compares_classes),
-    unit,
     manyPasses: method.many_passes,
-    recommended: method.recommended,
-    use: method.use,
-    places: method.places, // in the benchmark of faithfulness, by network and over all ("")
     faintReason: floor.reason,
     isShare: floor.per_token,
     uses: [...method.options.flatMap(controlOf), ...(entry.hasQuery ? ["patch"] : [])],

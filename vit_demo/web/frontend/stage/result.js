@@ -1,6 +1,7 @@
 // @ts-check
 // A result: the payload of one forward pass, decoded, with everything that can be drawn without another request.
 
+import { loadImage } from "../shared/dom.js";
 import { translateName } from "../shared/language.js";
 import { inkOnPaper } from "./heatmapColours.js";
 
@@ -11,9 +12,7 @@ import { inkOnPaper } from "./heatmapColours.js";
  * @param {import("../types").ResultPayload} payload
  */
 export async function openResult(payload) {
-  const seen = new Image();
-  seen.src = payload.image;
-  await seen.decode();
+  const seen = await loadImage(payload.image);
   const picture = payload.pixelated ? inkOnPaper(seen) : seen;
   const pictureUrl = payload.pixelated ? picture.toDataURL() : payload.image;
   return { ...decodeResult(payload), picture, pictureUrl };

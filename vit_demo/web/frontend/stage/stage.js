@@ -75,24 +75,12 @@ export function render(stage) {
   const { entry, trace } = updateScene(stage, choices);
   setProgress(stage.find(".view .progress"), Boolean(entry?.isSlow && entry.isLoading), entry?.progress);
   const { method, view, map } = stage.scene;
-  const style = stage.scales.styleOf(parts.dropping.whole(), result, method, view, map, choices);
+  const whole = parts.dropping.whole();
+  const style = stage.scales.styleOf(whole, result, method, view, map, choices);
   const tokens = parts.views.find((each) => each.picture)?.picture(result, choices) ?? null;
   const pinnedView = viewOf(result, chosenMethod, { ...choices, hovered: null });
-  const whole = parts.dropping.whole();
-  const drawing = /** @type {any} */ ({
-    result,
-    whole,
-    method,
-    view,
-    map,
-    style,
-    trace,
-    choices,
-    chosenMethod,
-    pinnedView,
-    tokens,
-    hidden: parts.dropping.dropped(),
-  });
+  const hidden = parts.dropping.dropped();
+  const drawing = { ...stage.scene, whole, style, trace, choices, chosenMethod, pinnedView, tokens, hidden };
   parts.challenge.update(drawing);
   paint(stage, drawing);
   parts.caption.update(drawing, entry, parts.dropping.error());
@@ -218,11 +206,11 @@ function clickPatch(stage, patch) {
   else change(stage, { hovered: patch });
 }
 
-/** The patch of the first picture that the features keep comparing with; the same again leaves it. */
-function keptPlace(patch) {
+/** The patch of a picture, of which 1 is the second, that the features keep comparing with; the same again leaves it. */
+export function keptPlace(patch, picture = 0) {
   const { features } = pageState.get().view;
-  const isKept = features.pinned?.picture === 0 && features.pinned.patch === patch;
-  return { features: { ...features, pinned: isKept ? null : { picture: 0, patch } } };
+  const isKept = features.pinned?.picture === picture && features.pinned.patch === patch;
+  return { features: { ...features, pinned: isKept ? null : { picture, patch } } };
 }
 
 /** The class that the map is about, which stays that while patches are removed, even if it is no longer predicted. */

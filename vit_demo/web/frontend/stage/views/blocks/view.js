@@ -3,9 +3,10 @@
 // every head, one row each.
 
 import { isNew, make, makeButton, rove, setText } from "../../../shared/dom.js";
+import { fitInside } from "../../../shared/geometry.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache, SETTLE } from "../../../shared/requests.js";
-import { formatProbability, formatShare, isPooling, queryName } from "../../format.js";
+import { formatProbability, formatShare, isPooling, isUnsure, queryName } from "../../format.js";
 import { peakOf } from "../../heatmapColours.js";
 import { paintResult } from "../../picture.js";
 import { attentionMap, decodeMaps, mapsOfLevels, overHeads } from "../../result.js";
@@ -14,9 +15,6 @@ import { attentionEnd } from "../../scales.js";
 const OPACITY = 0.8; // small pictures need more heat than the large one
 const LATER = 250; // milliseconds until the answers after each block are asked for: a pass of its own, which must not delay a result
 const SIDE = 144; // pixels of a small picture
-
-export const order = 40;
-export const offline = true;
 
 export const html = `
   <section class="blocks" aria-label="How it gets there">
@@ -111,12 +109,12 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
     });
   }
 
-  /** Below the blocks; an answer that stays for several blocks is written once, across them, in grey until the last one stands. */
+  /** Below the blocks; an answer that stays for several blocks is written once, across them, in grey until the last one stands, which it never does if that is unsure. */
   function writeAnswers(result, answers) {
     const [first] = result.predictions;
     const host = find(".answers");
     if (!answers) return host.replaceChildren();
-    const settled = answers.findLastIndex(({ label }) => label !== first.name) + 1;
+    const settled = isUnsure(result) ? Infinity : answers.findLastIndex(({ label }) => label !== first.name) + 1;
     const nodes = answers.map(({ label, probability }, block) => {
       const starts = block === 0 || answers[block - 1].label !== label;
       const length = answers.slice(block).findIndex((one) => one.label !== label);
@@ -163,7 +161,7 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
 
 /** A small picture under its map, with rubbed squares hatched; one scale for all blocks. */
 function paintCell(canvas, result, map, end) {
-  const size = result.size.map((side) => Math.round((SIDE * side) / Math.max(...result.size)));
+  const size = fitInside(result.size, [SIDE, SIDE]);
   [canvas.width, canvas.height] = size;
   paintResult(canvas, size, result, {
     map,

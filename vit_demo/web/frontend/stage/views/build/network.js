@@ -48,40 +48,38 @@ export function problemOf(config, patchSize) {
       return [field, translate("{name}: enter a whole number from {least} to {most}.", values)];
     }
   }
-  const { image_size: size, embed_dim: width, num_heads: heads, pool, class_token: classToken } = config;
-  if (size % patchSize) {
-    const values = { size, patchSize };
-    const words = translate(
-      "{size} pixels cannot be cut into patches of {patchSize}: choose a divisor of {size}.",
-      values,
-    );
-    return ["patch_size", words];
-  }
-  if (size % config.patch_size) {
-    const words = translate(
-      "The stored kernel of {kernel} pixels does not divide an image of {size}: change the image size.",
-      { kernel: config.patch_size, size },
-    );
-    return ["image_size", words];
-  }
-  if (width % heads) {
-    const values = { width, heads };
-    const words = translate(
-      "A width of {width} cannot be shared equally by {heads} heads: choose a multiple of {heads}.",
-      values,
-    );
-    return ["embed_dim", words];
-  }
-  if (pool.startsWith("cls") && !classToken) {
-    return ["class_token", translate("The head cannot read a class token where there is none: add one.")];
-  }
-  if (pool === "cls+next" && !config.num_registers) {
-    const words = translate(
-      "The head cannot read the token after the class token where there are no registers: choose another pooling.",
-    );
-    return ["pool", words];
-  }
-  return null;
+  const { image_size: size, patch_size: kernel, embed_dim: width, num_heads: heads, pool } = config;
+  const values = { size, patchSize, kernel, width, heads };
+  const found = [
+    [
+      size % patchSize,
+      "patch_size",
+      english("{size} pixels cannot be cut into patches of {patchSize}: choose a divisor of {size}."),
+    ],
+    [
+      size % kernel,
+      "image_size",
+      english("The stored kernel of {kernel} pixels does not divide an image of {size}: change the image size."),
+    ],
+    [
+      width % heads,
+      "embed_dim",
+      english("A width of {width} cannot be shared equally by {heads} heads: choose a multiple of {heads}."),
+    ],
+    [
+      pool.startsWith("cls") && !config.class_token,
+      "class_token",
+      english("The head cannot read a class token where there is none: add one."),
+    ],
+    [
+      pool === "cls+next" && !config.num_registers,
+      "pool",
+      english(
+        "The head cannot read the token after the class token where there are no registers: choose another pooling.",
+      ),
+    ],
+  ].find(([isWrong]) => isWrong);
+  return found ? [found[1], translate(String(found[2]), values)] : null;
 }
 
 /** The fields of a network that other counts need. */

@@ -7,8 +7,6 @@ import { formatBytes } from "../../format.js";
 import { formatShape, NUMBERS, networkOf, problemOf, pythonCode, stagesOf, totalsOf, waysHtml } from "./network.js";
 import { createTraining, html as trainingHtml } from "./train.js";
 
-export const order = 80;
-
 export const sections = ["build"];
 
 const ways = waysHtml("build");

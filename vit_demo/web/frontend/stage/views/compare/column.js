@@ -3,7 +3,6 @@
 
 import { definitions, fillSelect, make, setProgress, setText } from "../../../shared/dom.js";
 import { english, formatCount, translate } from "../../../shared/language.js";
-import { MOST_COLUMNS } from "../../../shared/link.js";
 import { menuModels } from "../../../shared/pageState.js";
 import { formatArea, formatBytes, placeOf, probabilityOf, targetOf } from "../../format.js";
 import { scaleEnd } from "../../heatmapColours.js";
@@ -123,7 +122,6 @@ const sameForEvery = ({ label }) => translate("{method} does not depend on the c
 // The columns of a comparison: {preset, patchSize, method, label}; label is the index of a class, null for the predicted one.
 
 export const FEWEST = 2;
-export const MOST = MOST_COLUMNS;
 
 /** The columns to begin with: the picture on the stage, and the same model at its nearest other patch sizes. */
 export function firstColumns({ preset, patch_size: current }, sizes, method) {

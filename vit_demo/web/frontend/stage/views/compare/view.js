@@ -4,13 +4,12 @@
 import { setText } from "../../../shared/dom.js";
 import { samePlace } from "../../../shared/geometry.js";
 import { english, translate } from "../../../shared/language.js";
+import { MOST_COLUMNS } from "../../../shared/link.js";
 import { menuModels } from "../../../shared/pageState.js";
 import { formatNumber } from "../../format.js";
 import { mapFields } from "../../onDemand.js";
 import { decodeFloat32, openResult } from "../../result.js";
-import { createColumn, FEWEST, firstColumns, MOST, offeredColumns, scaleEnds, sourceOf, withModel } from "./column.js";
-
-export const order = 60;
+import { createColumn, FEWEST, firstColumns, offeredColumns, scaleEnds, sourceOf, withModel } from "./column.js";
 
 export const sections = ["compare"];
 
@@ -57,7 +56,7 @@ export function create(card, { request, methods, curves, change }) {
         canRemove: columns.length > FEWEST,
       });
     });
-    find(".add").disabled = !columns.length || columns.length >= MOST;
+    find(".add").disabled = !columns.length || columns.length >= MOST_COLUMNS;
     find(".measure").disabled = !columns.length || columns.some(({ result, progress }) => !result || progress);
     const words = maps.map(({ unit, style, format }) => {
       const end = format(ends.get(unit));

@@ -25,7 +25,7 @@ function npy(values, shape) {
   return bytes;
 }
 
-/** Arrays, {name: {values, shape}}, as the bytes of a .npz file. */
+/** Arrays, {name: {values, shape}}, as a .npz file, a Blob. */
 export function npz(arrays) {
   const files = Object.entries(arrays).map(([name, { values, shape }]) => ({
     name: ENCODER.encode(`${name}.npy`),
@@ -47,20 +47,10 @@ export function npz(arrays) {
   const counts = [files.length, files.length].flatMap((count) => bytesOf(count, 2));
   const sizes = [central.length, offset].flatMap((each) => bytesOf(each, 4));
   const end = [...bytesOf(0x06054b50, 4), ...bytesOf(0, 4), ...counts, ...sizes, ...bytesOf(0, 2)];
-  return join([...parts, central, Uint8Array.from(end)]);
+  return new Blob([...parts, central, Uint8Array.from(end)]);
 }
 
 const bytesOf = (number, count) => Array.from({ length: count }, (_, i) => Math.floor(number / 256 ** i) % 256);
-
-function join(parts) {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let offset = 0;
-  for (const part of parts) {
-    whole.set(part, offset);
-    offset += part.length;
-  }
-  return whole;
-}
 
 const TABLE = Uint32Array.from({ length: 256 }, (_, n) => {
   let c = n;

@@ -2,7 +2,8 @@
 // A map over its picture with a caption, as PNG, as SVG, and as a page that needs no server.
 
 import { constants } from "../../../shared/constants.js";
-import { make } from "../../../shared/dom.js";
+import { loadImage, make } from "../../../shared/dom.js";
+import { fitInside } from "../../../shared/geometry.js";
 import { currentLanguage, translate } from "../../../shared/language.js";
 import { formatNumber, percent } from "../../format.js";
 import { heatCanvas, heatStops, scaleEnd } from "../../heatmapColours.js";
@@ -15,10 +16,7 @@ const MARGIN = 20;
 const BAR = 12; // pixels of the height of the colour bar
 export const FONT = "system-ui, -apple-system, sans-serif";
 
-const sizeOf = ({ size: [width, height] }) => {
-  const scale = SIDE / Math.max(width, height);
-  return [Math.round(width * scale), Math.round(height * scale)];
-};
+const sizeOf = ({ size }) => fitInside(size, [SIDE, SIDE]);
 
 /** The picture under its map as a canvas, without a caption. */
 function pictureOf({ result, map, style, opacity, smooth, dropped }) {
@@ -26,14 +24,6 @@ function pictureOf({ result, map, style, opacity, smooth, dropped }) {
   const canvas = make("canvas", { width, height });
   paintResult(canvas, [width, height], result, { map, style, opacity, smooth, dropped });
   return canvas;
-}
-
-/** The colour bar of a map: the colours along it, and the values at its ends. */
-function barOf({ result, method, map, style, opacity }) {
-  const end = scaleEnd(map, style);
-  const format = (value) => method.format(value).replaceAll("*", "");
-  const colours = heatStops(opacity, { ...style, paper: result.pixelated });
-  return { colours, low: style.signed ? format(-end) : "0", high: format(end) };
 }
 
 /** The caption in lines that fit the width of the picture: [text, font weight]. */
@@ -52,69 +42,51 @@ function linesOf(saved, width) {
 }
 
 /** Resolves to a PNG, a Blob. */
-export function pngOf(saved) {
+export async function pngOf(saved) {
   const picture = pictureOf(saved);
-  const lines = linesOf(saved, picture.width);
-  const top = picture.height + MARGIN + LINE; // of the caption, below the colour bar
-  const canvas = make("canvas", { width: picture.width, height: top + MARGIN + LINE * lines.length });
+  const words = await loadImage(`data:image/svg+xml,${encodeURIComponent(captioned(saved, ""))}`);
+  const canvas = make("canvas", { width: words.naturalWidth, height: words.naturalHeight });
   const context = canvas.getContext("2d");
-  context.fillStyle = "#fff";
-  context.fillRect(0, 0, canvas.width, canvas.height);
-  context.drawImage(picture, 0, 0);
-  context.fillStyle = "#17181c";
-  paintBar(context, barOf(saved), picture);
-  lines.forEach(([line, weight], i) => {
-    context.font = `${weight} 21px ${FONT}`;
-    context.fillText(line, MARGIN, top + LINE * (i + 0.72), canvas.width - 2 * MARGIN);
-  });
+  for (const layer of [words, picture]) context.drawImage(layer, 0, 0);
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
-}
-
-function paintBar(context, { colours, low, high }, { width, height }) {
-  context.font = `400 18px ${FONT}`;
-  const [left, right] = [
-    MARGIN + context.measureText(low).width + 10,
-    width - MARGIN - context.measureText(high).width - 10,
-  ];
-  const gradient = context.createLinearGradient(left, 0, right, 0);
-  for (const [i, colour] of colours.entries()) gradient.addColorStop(i / (colours.length - 1), colour);
-  context.fillText(low, MARGIN, height + MARGIN + 12);
-  context.fillText(high, right + 10, height + MARGIN + 12);
-  context.save();
-  context.fillStyle = gradient;
-  context.fillRect(left, height + MARGIN, right - left, BAR);
-  context.restore();
 }
 
 /** An SVG: the picture and the map as images of their own, the caption as text. */
 export function svgOf(saved) {
   const { result, map, style, opacity } = saved;
   const [width, height] = sizeOf(result);
-  const lines = linesOf(saved, width);
-  const top = height + MARGIN + LINE; // of the caption, below the colour bar
   const below = pictureOf({ ...saved, map: new Float32Array(map.length) }); // a photo has less colour there
   const ground = below.toDataURL(result.pixelated ? "image/png" : "image/jpeg", 0.9);
   const heat = heatCanvas(map, result, opacity, style).toDataURL();
   const sharp = ' style="image-rendering: pixelated"';
   const image = (url, isSharp) =>
     `<image href="${url}" width="${width}" height="${height}" preserveAspectRatio="none"${isSharp ? sharp : ""}/>`;
+  return captioned(saved, `${image(ground, result.pixelated)}\n${image(heat, !saved.smooth)}\n`);
+}
+
+/** An SVG of these images, with the colour bar, the values at its ends and the caption below them. */
+function captioned(saved, images) {
+  const { result, method, map, style, opacity } = saved;
+  const [width, height] = sizeOf(result);
+  const lines = linesOf(saved, width);
+  const top = height + MARGIN + LINE; // of the caption, below the colour bar
   const texts = lines.map(
     ([line, weight], i) =>
       `<text x="${MARGIN}" y="${top + LINE * (i + 0.72)}" font-weight="${weight}">${escapeXml(line)}</text>`,
   );
-  const { colours, low, high } = barOf(saved);
+  const colours = heatStops(opacity, { ...style, paper: result.pixelated });
   const stops = colours.map((colour, i) => `<stop offset="${i / (colours.length - 1)}" stop-color="${colour}"/>`);
-  const end = (x, anchor, text) =>
-    `<text x="${x}" y="${height + MARGIN + 12}" font-size="18" text-anchor="${anchor}">${escapeXml(text)}</text>`;
+  const end = scaleEnd(map, style);
+  const format = (value) => escapeXml(method.format(value).replaceAll("*", ""));
+  const written = (x, anchor, text) =>
+    `<text x="${x}" y="${height + MARGIN + 12}" font-size="18" text-anchor="${anchor}">${text}</text>`;
   const total = top + MARGIN + LINE * lines.length;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${total}" font-family="${FONT}" font-size="21">
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${total}" viewBox="0 0 ${width} ${total}" font-family="${FONT}" font-size="21">
 <rect width="${width}" height="${total}" fill="#fff"/>
-${image(ground, result.pixelated)}
-${image(heat, !saved.smooth)}
-<defs><linearGradient id="scale">${stops.join("")}</linearGradient></defs>
+${images}<defs><linearGradient id="scale">${stops.join("")}</linearGradient></defs>
 <rect x="${MARGIN + 100}" y="${height + MARGIN}" width="${width - 2 * MARGIN - 200}" height="${BAR}" fill="url(#scale)"/>
-${end(MARGIN + 92, "end", low)}
-${end(width - MARGIN - 92, "start", high)}
+${written(MARGIN + 92, "end", style.signed ? format(-end) : "0")}
+${written(width - MARGIN - 92, "start", format(end))}
 ${texts.join("\n")}
 </svg>
 `;
@@ -138,7 +110,7 @@ export function reportOf(saved, python) {
 <style>
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 ${FONT}; color: #17181c; }
 .pictures { display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: start; }
-.pictures > * { flex: 1 1 20rem; max-width: 32rem;${result.pixelated ? " image-rendering: pixelated;" : ""} }
+.pictures > * { flex: 1 1 20rem; max-width: 32rem; height: auto;${result.pixelated ? " image-rendering: pixelated;" : ""} }
 th { padding-right: 2rem; text-align: left; font-weight: 400; } td { text-align: right; }
 pre { padding: 1rem; overflow-x: auto; border-radius: 12px; background: #f1f1f3; }
 </style>

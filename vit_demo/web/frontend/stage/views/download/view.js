@@ -9,10 +9,6 @@ import { npz } from "./npz.js";
 import { pngOf, reportOf, svgOf } from "./pictures.js";
 import { curvesCsv, figureSvg, headsCsv } from "./tables.js";
 
-export const order = 85;
-
-export const offline = true;
-
 /** What can be saved: [name, words, what it is]. */
 const FILES = [
   ["png", "PNG", english("the heatmap with its caption and colour bar")],
@@ -72,7 +68,7 @@ export function create(card, { request, methods, curves }) {
     },
     async npz(map) {
       const exact = await exactValues(map);
-      save(map, npz(arraysOf(map, exact)), "npz", "application/octet-stream", Boolean(exact));
+      save(map, npz(arraysOf(map, exact)), "npz", "", Boolean(exact));
     },
     heads: (map) => save(map, headsCsv(map.result), "heads.csv", "text/csv"),
     curves(map) {

@@ -167,13 +167,13 @@ const defaults = ({ numBlocks }) => ({ block: numBlocks - 1, head: -1, direction
 export function createMethodTable(panel, methods, curves, onMethod) {
   const find = (selector) => panel.querySelector(selector);
   const [button, table, status, bar] = ["button", "table", ".table-status", ".progress"].map(find);
-  const runs = createRequestIds();
+  const startRun = createRequestIds();
   let about = /** @type {any} */ (null);
   let isRunning = false;
 
   async function run() {
     if (isRunning) return stop(english("Cancelled."));
-    const isCurrent = runs.start();
+    const isCurrent = startRun();
     isRunning = true;
     setText(button, english("Cancel"));
     const { result, label, against, baseline } = about;
@@ -237,7 +237,7 @@ export function createMethodTable(panel, methods, curves, onMethod) {
   }
 
   function stop(words) {
-    runs.start();
+    startRun();
     isRunning = false;
     setText(button, english("Compare all methods"));
     setProgress(bar, false);

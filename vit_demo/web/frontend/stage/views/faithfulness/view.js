@@ -41,8 +41,6 @@ const MASKS = {
   ],
 };
 
-export const order = 80;
-
 export const html = `
   <section class="chapter faithfulness" aria-label="Can the colours be trusted?">
     <h2>Can the colours be trusted?</h2>
@@ -130,15 +128,11 @@ export function create(card, { request, methods, curves, change, restore }) {
     const idle = isTested ? english("Tested") : english("Test these colours");
     setText(button, running ? english("Cancel") : idle);
     const others = isTested && !running ? untested : [];
-    find(".masks").replaceChildren(
-      ...others.map(([baseline, words]) =>
-        makeButton(
-          () => run(baseline),
-          { className: "link" },
-          translate("Again with {mask}", { mask: translate(words) }),
-        ),
-      ),
-    );
+    const links = others.map(([baseline, words]) => {
+      const again = translate("Again with {mask}", { mask: translate(words) });
+      return makeButton(() => run(baseline), { className: "link" }, again);
+    });
+    find(".masks").replaceChildren(...links);
     setProgress(find(".start .progress"), Boolean(running), running?.progress);
     const values = { name: current?.name ?? "…", least: percent(100 * constants.improbable) };
     const error = BASELINES.map(([baseline]) => taskOf(baseline)?.error).find(Boolean);

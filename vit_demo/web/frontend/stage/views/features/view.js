@@ -1,7 +1,7 @@
 // @ts-check
 // What the tokens of the patches hold: colours on the picture, and on a second one beside its settings in the drawer.
 
-import { isNew, loadImage, make, makeOptions, onFile, segmentChoice, setText, slider } from "../../../shared/dom.js";
+import { isNew, loadImage, make, makeOptions, onFiles, segmentChoice, setText, slider } from "../../../shared/dom.js";
 import { middlePatch } from "../../../shared/geometry.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
 import { pageState } from "../../../shared/pageState.js";
@@ -9,10 +9,9 @@ import { createReplyCache, createRequestIds, SETTLE, sendPhoto } from "../../../
 import { placeOf } from "../../format.js";
 import { inkOnPaper } from "../../heatmapColours.js";
 import { fitCanvas, listenToPatches, paintPatches } from "../../picture.js";
+import { keptPlace } from "../../stage.js";
 import { classesOf, MODES, readingOf, subjectOf } from "./modes.js";
 import { bordersOf, decodeTokens, layerOf } from "./tokens.js";
-
-export const order = 5;
 
 const LONGEST_LABEL = 2; // characters of a class that is written into its patches
 
@@ -167,10 +166,7 @@ export function create(host, { request, change, redraw, upload, examples }) {
     redraw();
   }
 
-  function keep(patch) {
-    const isKept = chosen().pinned?.picture === 1 && chosen().pinned?.patch === patch;
-    set({ pinned: isKept ? null : { picture: 1, patch } });
-  }
+  const keep = (patch) => change(keptPlace(patch, 1));
 
   listenToPatches(canvas, () => beside?.grid ?? null, {
     hover: point,
@@ -196,7 +192,6 @@ const NONE = "";
 const KEEP = "keep";
 const FILE = "file";
 const NUM_DIGITS = 10;
-const UPLOADING = english("Uploading …");
 
 /** The examples of a task as [name, title]. */
 export const examplesOf = (isDrawing, photos) =>
@@ -214,7 +209,7 @@ export const examplesOf = (isDrawing, photos) =>
  */
 export function createSecondPicture(select, input, { photos, upload, exampleNow, onChoose, onNews }) {
   const owned = []; // {id, name, source, isDrawing}
-  const uploads = createRequestIds(); // a later choice replaces a photo that is still being uploaded
+  const startUpload = createRequestIds(); // a later choice replaces a photo that is still being uploaded
   let shown = /** @type {any} */ (null); // the result that the menu is for
   let second = /** @type {any} */ (null);
 
@@ -226,8 +221,8 @@ export function createSecondPicture(select, input, { photos, upload, exampleNow,
 
   async function take(file) {
     if (!file) return;
-    const isCurrent = uploads.start();
-    onNews(UPLOADING);
+    const isCurrent = startUpload();
+    onNews(english("Uploading …"));
     const sent = await sendPhoto(upload, file);
     if (!isCurrent()) return;
     onNews(sent.error ?? "");
@@ -236,7 +231,7 @@ export function createSecondPicture(select, input, { photos, upload, exampleNow,
 
   select.addEventListener("change", () => {
     const { value } = select;
-    uploads.start();
+    startUpload();
     onNews("");
     if (value === KEEP) keep();
     else if (value === FILE) input.click();
@@ -244,7 +239,7 @@ export function createSecondPicture(select, input, { photos, upload, exampleNow,
     else onChoose(owned.some(({ id }) => id === value) ? { own: value } : { example: value });
     select.value = optionFor(second); // until the choice is drawn
   });
-  onFile(input, take);
+  onFiles(input, take);
 
   function keep() {
     const { source } = shown;

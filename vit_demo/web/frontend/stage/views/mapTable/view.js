@@ -6,9 +6,6 @@ import { english, translate } from "../../../shared/language.js";
 import { placeOf } from "../../format.js";
 import { strongest } from "../../heatmapColours.js";
 
-export const order = 52;
-export const offline = true;
-
 export const html = `
   <section class="map-table">
     <details>

@@ -11,9 +11,6 @@ const MOST_LISTED = 200; // of a list that is searched; more would only be scrol
 
 const NO_CLASSES = english("This model has no classifier head: it predicts no class, and no heatmap can be about one.");
 
-export const order = 10;
-export const offline = true;
-
 export const html = `
   <div class="predictions">
     <ol class="bars"></ol>
@@ -55,11 +52,8 @@ export function create(card, { pickClass }) {
         const name = make("span", { textContent: label, translate: false });
         const share = make("span", { className: "number" }, probabilityOf(prediction));
         const ariaPressed = String(index === chosen);
-        return make(
-          "li",
-          {},
-          makeButton(() => pickClass(index), { ariaPressed }, name, share),
-        );
+        const face = makeButton(() => pickClass(index), { ariaPressed }, name, share);
+        return make("li", {}, face);
       }),
     );
     const values = { count: found.length };

@@ -15,7 +15,6 @@ export function factsOf(result, { network, filters, pooled, alike }) {
     columns,
     patches: numPatches,
     tokens: numTokens,
-    kept: numPatches - result.dropped.length,
     blocks: numBlocks,
     heads: numHeads,
     patchSize: result.source.patch_size,

@@ -14,8 +14,6 @@ import { createQuiz, questionOf } from "./quiz.js";
 import { NUM_STEPS, titleOf, wordsOf } from "./texts.js";
 import { decodeNumbers, factsOf, settleTour } from "./tour.js";
 
-export const order = 70;
-
 export const html = `
   <section class="chapter steps" aria-label="How does it get there?">
     <h2>How does it get there?</h2>

@@ -2,16 +2,14 @@
 // "Teach your own classes": a box a class, to which the picture beside it, files and the webcam are added. The page then uses
 // the network that the server made of them, so that whatever it shows is about these classes.
 
-import { createWebcam } from "../../../inputs/photoInput.js";
+import { createWebcam, NO_WEBCAM } from "../../../inputs/photoInput.js";
 import { constants } from "../../../shared/constants.js";
-import { make, makeButton, setText, track } from "../../../shared/dom.js";
+import { make, makeButton, onFiles, setText, track } from "../../../shared/dom.js";
 import { english, languageChange, translate } from "../../../shared/language.js";
 import { isAwaited, menuModels, pageState, REPLACE } from "../../../shared/pageState.js";
 import { pause, SETTLE, sendPhoto } from "../../../shared/requests.js";
 import { percent } from "../../format.js";
 import { waysHtml } from "../build/network.js";
-
-export const order = 81;
 
 export const sections = ["teach"];
 
@@ -34,7 +32,6 @@ export const html = `
 
 const FILMED_EVERY = 400; // milliseconds
 const START = english("Draw something, or choose a photo, and add it to a class.");
-const NO_WEBCAM = english("The webcam could not be used: allow it in the browser, or choose a photo.");
 const ADD = { digits: english("Add this drawing"), photos: english("Add this photo") };
 
 export function create(card, { request, upload }) {
@@ -53,10 +50,8 @@ export function create(card, { request, upload }) {
     const input = make("input", { value: name, maxLength: constants.maxLabel, autocomplete: "off", spellcheck: false });
     input.setAttribute("aria-label", translate("Name of the class"));
     const [number, bar] = [make("span", { className: "number" }), track(0)];
-    const [pictures, video] = [
-      make("div", { className: "pictures" }),
-      make("video", { muted: true, playsInline: true, hidden: true }),
-    ];
+    const pictures = make("div", { className: "pictures" });
+    const video = make("video", { muted: true, playsInline: true, hidden: true });
     const add = makeButton(() => addShown(one), { className: "quiet" });
     add.dataset.teach = "add";
     const file = make("input", { type: "file", accept: "image/*,.heic,.heif,.avif", multiple: true, hidden: true });
@@ -70,10 +65,7 @@ export function create(card, { request, upload }) {
     input.addEventListener("focus", () => input.select());
     input.addEventListener("change", ({ target: { value } }) => attempt(one, () => ({ name: value.trim() })));
     input.addEventListener("blur", draw); // without what was refused
-    file.addEventListener("change", () => {
-      addFiles(one, [...(file.files ?? [])]);
-      file.value = "";
-    });
+    onFiles(file, (...files) => addFiles(one, files));
     box.addEventListener("drop", ({ dataTransfer }) => addFiles(one, [...(dataTransfer?.files ?? [])]));
     holdToFilm(film, video, one);
     return one;
