@@ -23,8 +23,8 @@ from tqdm import tqdm
 
 from vit_demo.auditing.groups import Group, groups_of, unusual
 from vit_demo.auditing.measures import checksum, measure, one_pass, tested
-from vit_demo.auditing.pictures import Item, Objects, items_of
-from vit_demo.auditing.record import Record, packed, stamp_of, unpacked
+from vit_demo.auditing.pictures import Item, Objects, items_of, mark_of
+from vit_demo.auditing.record import Record, packed, unpacked
 from vit_demo.checks import whole_number
 from vit_demo.defaults import DEFAULT_METHOD
 from vit_demo.errors import ImageError, InputError, LabelError
@@ -170,7 +170,7 @@ def audit(
     bar = tqdm(total=total, initial=len(problems), unit=" pictures", disable=None, leave=False)
     with bar, Record(None if out is None else Path(out), settings) as record:
         while part := list(islice(items, size)):
-            entries: dict[str, Any] = {item.name: record.find(item.name, stamp_of(item.image)) for item in part}
+            entries: dict[str, Any] = {item.name: record.find(item.name, mark_of(item)) for item in part}
             ready = prepared(explainer, (item for item in part if entries[item.name] is None), problems)
             for _, group in groupby(list(ready), lambda one: one[1].given.pixels.shape):
                 for item, entry in entries_of(list(group), chosen.name, other, class_of, objects, faithfulness):
@@ -237,7 +237,7 @@ def entries_of(
             )
         top = list(zip([preset.labels[k] for k in best.indices[index]], best.values[index].tolist(), strict=True))
         entry = {"row": row, "top": top, "problem": problem, "map": packed(maps[index]), "token": packed(tokens[index])}
-        yield item, entry | {"stamp": stamp_of(item.image), "image": _copy(item, given.image)}
+        yield item, entry | {"stamp": mark_of(item), "image": _copy(item, given.image)}
 
 
 def _copy(item: Item, shown: Image.Image) -> str:
