@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor
 from tqdm import tqdm
 
 from vit_demo.auditing.groups import Group, groups_of, unusual
@@ -27,8 +26,9 @@ from vit_demo.auditing.pictures import Item, Objects, items_of, mark_of
 from vit_demo.auditing.record import Record, packed, unpacked
 from vit_demo.checks import whole_number
 from vit_demo.defaults import DEFAULT_METHOD
-from vit_demo.errors import ImageError, InputError, LabelError
+from vit_demo.errors import InputError, LabelError
 from vit_demo.inference.explainer import Explainer, Prepared
+from vit_demo.inference.inputs import read_each
 from vit_demo.methods import find_method
 from vit_demo.scores import to_scores
 from vit_demo.training.labelled_folder import folder_classes
@@ -191,13 +191,13 @@ def prepared(
     explainer: Explainer, items: Iterable[Item], problems: list[tuple[str, str]]
 ) -> Iterator[tuple[Item, Prepared]]:
     """Each picture, ready for a network; one that cannot be used is a problem, and left out."""
+
+    def note(name: str, _: object, error: InputError) -> None:
+        problems.append((name, str(error)))
+
     for item in items:
-        try:
-            yield item, explainer.prepare(item.image, item.name)
-        except InputError as error:
-            if not isinstance(error, ImageError) and not isinstance(item.image, Tensor):
-                raise
-            problems.append((item.name, str(error)))
+        for ready in read_each([item.image], partial(note, item.name), explainer.prepare):
+            yield item, ready
 
 
 def entries_of(
