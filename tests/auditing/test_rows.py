@@ -194,6 +194,11 @@ def test_a_second_run_goes_on_where_the_first_was_ended(explainer, folder, tmp_p
     Image.effect_noise((16, 16), 90).convert("RGB").save(paths[2])  # another picture of the same name
     vit_demo.audit(explainer, paths, batch_size=3, out=tmp_path / "out")
     assert sum(calls) == 1
+    calls.clear()
+    corrected = vit_demo.audit(
+        explainer, {path: "dog" if path == paths[0] else None for path in paths}, out=tmp_path / "out"
+    )
+    assert sum(calls) == 1 and corrected.table[0]["truth"] == "dog"
     with pytest.raises(InputError, match="by other choices: name another folder"):
         vit_demo.audit(explainer, paths, method="rollout", out=tmp_path / "out")
     with torch.no_grad():

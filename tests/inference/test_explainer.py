@@ -163,6 +163,11 @@ def test_an_image_that_cannot_be_used_is_named_or_skipped(tmp_path):
         list(explainer.batch([PHOTOS[0], b"nothing"]))
     kept = list(explainer.batch([broken, PHOTOS[0], b"", PHOTOS[1]], on_error="skip"))
     assert [ex.top(1) for ex in kept] == [vit_demo.explore(path, "photos-tiny").top(1) for path in PHOTOS[:2]]
+    told = []
+    images = [broken, PHOTOS[0], b"", PHOTOS[1]]
+    again = explainer.batch(images, on_error=lambda source, error: told.append((source, type(error))))
+    assert [ex.top(1) for ex in again] == [ex.top(1) for ex in kept]
+    assert told == [(str(broken), ImageError), (2, ImageError)]
     for options in ({"batch_size": 0}, {"on_error": "ignore"}):
         with pytest.raises(InputError):
             list(explainer.batch(PHOTOS, **options))

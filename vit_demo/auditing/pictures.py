@@ -33,6 +33,11 @@ class Item(NamedTuple):
     number: int = 0
 
 
+def mark_of(item: Item) -> list[Any]:
+    """What tells whether a picture, or what is said of it, has changed since another run."""
+    return [stamp_of(item.image), None if item.truth is None else str(item.truth)]
+
+
 def items_of(pictures: Any, truth: Any, limit: int | None) -> tuple[Iterator[Item], int | None]:
     """The pictures, one after the other, and how many there are, if that is known; arguments as in ``audit``."""
     if isinstance(pictures, str | os.PathLike):

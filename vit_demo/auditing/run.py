@@ -18,17 +18,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor
 from tqdm import tqdm
 
 from vit_demo.auditing.groups import Group, groups_of, unusual
 from vit_demo.auditing.measures import checksum, measure, one_pass, tested
-from vit_demo.auditing.pictures import Item, Objects, items_of
-from vit_demo.auditing.record import Record, packed, stamp_of, unpacked
+from vit_demo.auditing.pictures import Item, Objects, items_of, mark_of
+from vit_demo.auditing.record import Record, packed, unpacked
 from vit_demo.checks import whole_number
 from vit_demo.defaults import DEFAULT_METHOD, NUM_CLASSES
-from vit_demo.errors import ImageError, InputError, LabelError
+from vit_demo.errors import InputError, LabelError
 from vit_demo.inference.explainer import Explainer, Prepared
+from vit_demo.inference.inputs import read_each
 from vit_demo.methods import find_method
 from vit_demo.scores import to_scores
 from vit_demo.training.labelled_folder import folder_classes
@@ -170,7 +170,7 @@ def audit(
     bar = tqdm(total=total, initial=len(problems), unit=" pictures", disable=None, leave=False)
     with bar, Record(None if out is None else Path(out), settings) as record:
         while part := list(islice(items, size)):
-            entries: dict[str, Any] = {item.name: record.find(item.name, stamp_of(item.image)) for item in part}
+            entries: dict[str, Any] = {item.name: record.find(item.name, mark_of(item)) for item in part}
             ready = prepared(explainer, (item for item in part if entries[item.name] is None), problems)
             for _, group in groupby(list(ready), lambda one: one[1].given.pixels.shape):
                 for item, entry in entries_of(list(group), chosen.name, other, class_of, objects, faithfulness):
@@ -191,13 +191,13 @@ def prepared(
     explainer: Explainer, items: Iterable[Item], problems: list[tuple[str, str]]
 ) -> Iterator[tuple[Item, Prepared]]:
     """Each picture, ready for a network; one that cannot be used is a problem, and left out."""
+
+    def note(name: str, _: object, error: InputError) -> None:
+        problems.append((name, str(error)))
+
     for item in items:
-        try:
-            yield item, explainer.prepare(item.image, item.name)
-        except InputError as error:
-            if not isinstance(error, ImageError) and not isinstance(item.image, Tensor):
-                raise
-            problems.append((item.name, str(error)))
+        for ready in read_each([item.image], partial(note, item.name), explainer.prepare):
+            yield item, ready
 
 
 def entries_of(
@@ -237,7 +237,7 @@ def entries_of(
             )
         top = list(zip([preset.labels[k] for k in best.indices[index]], best.values[index].tolist(), strict=True))
         entry = {"row": row, "top": top, "problem": problem, "map": packed(maps[index]), "token": packed(tokens[index])}
-        yield item, entry | {"stamp": stamp_of(item.image), "image": _copy(item, given.image)}
+        yield item, entry | {"stamp": mark_of(item), "image": _copy(item, given.image)}
 
 
 def _copy(item: Item, shown: Image.Image) -> str:

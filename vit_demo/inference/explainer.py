@@ -25,6 +25,7 @@ from vit_demo.inference.found import CHANGED, ONLY_IN_MEMORY, UNCLEAR, unnormali
 from vit_demo.inference.inputs import (
     Fit,
     ModelInput,
+    OnError,
     Source,
     Transform,
     check_fit,
@@ -154,7 +155,7 @@ class Explainer:
         self,
         images: Iterable[ImageSource | Tensor],
         batch_size: int = 16,
-        on_error: Literal["raise", "skip"] = "raise",
+        on_error: OnError = "raise",
     ) -> Iterator[Exploration]:
         """The results of many images, which pass through the network together where their inputs have one shape.
 
@@ -162,7 +163,8 @@ class Explainer:
             images: A list, or what else gives one after the other, each as ``image`` of ``vit_demo.explore``; they are
                 read when their turn comes.
             batch_size: How many are in memory at once.
-            on_error: For an image that cannot be used: ``"raise"`` an error that names its file, or ``"skip"`` it.
+            on_error: For an image that cannot be used: ``"raise"`` an error that names its file, or ``"skip"`` it; a
+                function skips it, too, and is called with its source and the error.
 
         Yields:
             The result of each image, in their order; ``source`` is its path, or else its number in ``images``, from 0,

@@ -13,7 +13,16 @@ from vit_demo.errors import InputError
 from vit_demo.images import ImageSource
 from vit_demo.inference.explainer import Explainer
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.inputs import Fit, Source, Transform, default_preset, read_each, read_picture, source_of
+from vit_demo.inference.inputs import (
+    Fit,
+    OnError,
+    Source,
+    Transform,
+    default_preset,
+    read_each,
+    read_picture,
+    source_of,
+)
 from vit_demo.inference.labels import Labels
 from vit_demo.scores import Scores
 from vit_demo.trace import Output
@@ -119,7 +128,7 @@ def explore_batch(
     output: Output | None = None,
     template: str = AS_TYPED,
     batch_size: int = 16,
-    on_error: Literal["raise", "skip"] = "raise",
+    on_error: OnError = "raise",
 ) -> Iterator[Exploration]:
     """Runs many images through one model, several at a time.
 

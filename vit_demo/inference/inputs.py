@@ -33,6 +33,9 @@ Source = str | int | None
 Transform = Callable[..., Any]
 """From a picture to the input of a network."""
 
+OnError = Literal["raise", "skip"] | Callable[[Source, InputError], object]
+"""What becomes of an image that cannot be used: it is skipped, too, if a function is told."""
+
 Picture = Image.Image | NDArray[np.uint8]
 """An upright RGB image of any size, or a digit as MNIST has it: uint8 ``[28, 28]``, white on black."""
 
@@ -84,9 +87,7 @@ def source_of(image: Any, number: int | None = None) -> Source:
     return os.fsdecode(image) if isinstance(image, str | os.PathLike) else number
 
 
-def read_each(
-    images: Iterable[Any], on_error: Literal["raise", "skip"], read: Callable[[Any, Source], T]
-) -> Iterator[T]:
+def read_each(images: Iterable[Any], on_error: OnError, read: Callable[[Any, Source], T]) -> Iterator[T]:
     """What ``read`` makes of each image and its source; an error names that, or the image is skipped.
 
     Only an image that cannot be used is skipped: of a picture, what else goes wrong goes wrong with all of them.
@@ -94,14 +95,16 @@ def read_each(
     if isinstance(images, str | bytes | bytearray | os.PathLike | Image.Image):
         kind = type(images).__name__
         raise InputError(f'Images are a list, such as sorted(Path("folder").iterdir()), not one {kind}.')
-    if on_error not in ("raise", "skip"):
-        raise InputError(f'on_error must be "raise" or "skip", not {on_error!r}.')
+    if on_error not in ("raise", "skip") and not callable(on_error):
+        raise InputError(f'on_error must be "raise", "skip" or a function, not {on_error!r}.')
     for number, image in enumerate(images):
         source = source_of(image, number)
         try:
             yield read(image, source)
         except InputError as error:
-            if on_error == "skip" and (isinstance(error, ImageError) or isinstance(image, Tensor)):
+            if on_error != "raise" and (isinstance(error, ImageError) or isinstance(image, Tensor)):
+                if callable(on_error):
+                    on_error(source, error)
                 continue
             name = f"Image {source}" if isinstance(source, int) else source
             raise type(error)(f"{name}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,9 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vit_demo.inference.explainer import Explainer
-    from vit_demo.inference.exploration import Exploration
+    from vit_demo.inference.inputs import Source
 
-BATCH = 16
 MOST_ERRORS = 10
 """How many kinds of errors, and of unreadable files, a report names."""
 
@@ -97,7 +97,7 @@ def evaluate_pictures(
     Args:
         explainer: The model.
         pictures: Files and the indices of their classes.
-        progress: Called with the number of pictures after each batch.
+        progress: Called with 1 after each picture.
 
     Returns:
         ``"model"``, ``"patch_size"``, ``"pictures"``, ``"accuracy"`` and ``"accuracy_top5"`` in [0, 1],
@@ -110,17 +110,17 @@ def evaluate_pictures(
     """
     results: list[NDArray[np.float32]] = []  # [classes] each
     targets, unreadable = list[int](), list[str]()
-    first: Exploration | None = None
-    for start in range(0, len(pictures), BATCH):
-        part = pictures[start : start + BATCH]
-        for result, (path, target) in zip(_explore(explainer, [path for path, _ in part]), part, strict=True):
-            if isinstance(result, InputError):
-                unreadable.append(f"{path}: {result}")
-                continue
-            first = first or result
-            results.append(result.logits)
-            targets.append(target)
-        progress(len(part))
+    classes, first = {os.fspath(path): target for path, target in pictures}, None
+
+    def skip(path: Source, error: InputError) -> None:
+        unreadable.append(f"{path}: {error}")
+        progress(1)
+
+    for result in explainer.batch([path for path, _ in pictures], on_error=skip):
+        first = first or result
+        results.append(result.logits)
+        targets.append(classes[str(result.source)])
+        progress(1)
     if first is None:
         raise InputError(f"None of the pictures can be used. {unreadable[0]}")
     found = Predictions(torch.from_numpy(np.stack(results)), torch.tensor(targets))
@@ -143,21 +143,6 @@ def evaluate_pictures(
         "most_frequent_errors": [(names[t], names[b], times) for (t, b), times in wrong.most_common(MOST_ERRORS)],
         "unreadable": unreadable,
     }
-
-
-def _explore(explainer: Explainer, paths: Sequence[Path]) -> list[Exploration | InputError]:
-    """The results of some pictures, or why one cannot be used."""
-    try:
-        return list(explainer.batch(paths, batch_size=BATCH))
-    except InputError:
-        return [_explore_one(explainer, path) for path in paths]
-
-
-def _explore_one(explainer: Explainer, path: Path) -> Exploration | InputError:
-    try:
-        return explainer(path)
-    except InputError as error:
-        return error
 
 
 def format_pictures_report(report: dict[str, Any]) -> str:
