@@ -98,7 +98,7 @@ def test_groups_and_masks_are_told_in_sentences(explainer, folder, tmp_path, mon
     found.groups = [group]
     index = Page(found.to_html(tmp_path / "site"))
     check_links(tmp_path / "site")
-    assert "Suspicious: <b>cat" in index.text and "Reads <i>the corner." in index.text
+    assert "Suspicious: <b>cat, 1 pictures" in index.text and "Reads <i>the corner." in index.text
     assert re.search(r"The strongest patch is on the object in \d+ of 12 pictures", index.text)
     missed = sum(not row["right"] for row in found.table)
     assert sum(tag == "img" for tag, _ in index.tags) == 2 + report.TYPICAL + missed

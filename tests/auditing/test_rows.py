@@ -229,7 +229,7 @@ def test_the_table_is_written(explainer, folder, tmp_path):
         ({"limit": 0}, "The limit must be a whole number from 1"),
         ({"batch_size": 0}, "The batch size must be a whole number from 1"),
         ({"method": "nothing"}, "nothing"),
-        ({"against": "bird"}, "no class 'bird'"),
+        ({"against": "bird"}, "no class 'bird': choose one of its 3 labels"),
         ({"method": "rollout", "against": "dog"}, "does not compare two classes"),
     ],
 )

@@ -105,7 +105,8 @@ class _Pages:
         figures = [figure(self._overlay(BLANK, mean), title, side=SIDE) for title, mean in means.items()]
         figures += self.row(group.indices[:TYPICAL].tolist())
         kind = "Suspicious" if group.is_suspicious else "A group"
-        return Section(f"{kind}: {group.label}", [group.why], groups=[("", figures)])
+        title = f"{kind}: {group.label}, {len(group.files)} pictures"
+        return Section(title, [group.why], groups=[("", figures)])
 
     def _overlay(self, picture: Image.Image, values: Any) -> Image.Image:
         return render.overlay(picture, values.astype(np.float32), **self._method.style(values.size))
@@ -140,7 +141,8 @@ class _Pages:
             figure(self._overlay(picture, audit.maps[index]), method.title, [about]),
         ]
         if row["right"] is False and method.compares_classes and not isinstance(image, bytes):
-            other = audit.explainer(image).heatmap(method.name, row["prediction"], against=row["truth"])
+            pixels = audit.explainer.prepare(image, None).given.pixels
+            other = audit.explainer.maps(pixels, method.name, row["prediction"], row["truth"])[0].numpy()
             about = f"for {row['prediction']} rather than {row['truth']}"
             figures.append(figure(self._overlay(picture, other), method.title, [about]))
         lines, links = _sentences(row), [BACK]
@@ -164,7 +166,7 @@ def _sentences(row: dict[str, Any]) -> list[str]:
     if row["on_border"] is not None:
         lines.append(f"{row['patches_with_half']} patches hold half of the evidence.")
         lines.append(f"{percent(row['on_border'])} of it lies in the outermost patches.")
-        lines.append(f"In its class, {row['unusual'] - 1} maps are less like the others.")
+        lines.append(f"By how unusual its map is, it is number {row['unusual']} of its class.")
     if row["on_object"] is not None:
         where = "does" if row["peak_on_object"] else "does not"
         lines.append(f"{percent(row['on_object'])} of it lies on the object; the strongest patch {where}.")
@@ -179,8 +181,8 @@ def _summary(audit: Audit, links: list[tuple[str, str]]) -> Section:
     wrong = [row for row in known if not row["right"]]
     suspicious = sum(group.is_suspicious for group in audit.groups)
     lines = [
-        "No group of pictures rests on a corner, an edge, the border or the surroundings of the object, as far as maps "
-        "can tell."
+        "No group of pictures rests on a corner, an edge, the border or, with masks, the surroundings of the object, "
+        "as far as maps can tell."
         if not suspicious
         else f"{suspicious} of {len(audit.groups)} groups rest on something beside the object; they come first."
     ]
@@ -190,7 +192,7 @@ def _summary(audit: Audit, links: list[tuple[str, str]]) -> Section:
             f"{len(known) - len(wrong)} of {len(known)} pictures are right, {percent(1 - len(wrong) / len(known))}."
         )
         if audit.preset.scores != "none":
-            lines.append(f"Of the {len(wrong)} wrong ones, {sure} have a probability of at least 90 %.")
+            lines.append(f"Wrong with a probability of at least 90 %: {sure} of {len(wrong)}.")
     pictures = Counter(map(class_of, table))
     enough = sum(count >= LEAST_PICTURES for count in pictures.values())
     lines.append(f"{enough} of {len(pictures)} classes have the {LEAST_PICTURES} pictures that groups need.")

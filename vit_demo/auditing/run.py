@@ -29,6 +29,7 @@ from vit_demo.defaults import DEFAULT_METHOD, NUM_CLASSES
 from vit_demo.errors import InputError, LabelError
 from vit_demo.inference.explainer import Explainer, Prepared
 from vit_demo.inference.inputs import read_each
+from vit_demo.inference.sequence import find_class
 from vit_demo.methods import find_method
 from vit_demo.scores import to_scores
 from vit_demo.training.labelled_folder import folder_classes
@@ -163,7 +164,7 @@ def audit(
     found = Audit(explainer, preset, patch_size, chosen.name, problems=problems)
     other, class_of = None, cache(partial(class_index, preset.labels))
     if against is not None:
-        other = class_of(against)
+        other = find_class(preset.labels, against, preset.title)
     settings = {"network": run(checksum), "labels": preset.labels, "patch_size": patch_size, "method": chosen.name}
     settings |= {"against": other, "faithfulness": faithfulness, "masks": objects.checksum}
     items = chain([item], items)

@@ -7,6 +7,7 @@ import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Template
@@ -83,7 +84,7 @@ def figure(
     scale = side / max(picture.size)
     small, buffer = picture.copy(), io.BytesIO()
     small.thumbnail((2 * side, 2 * side))
-    small.save(buffer, "WEBP", quality=80)
+    small.save(buffer, "WEBP", quality=80, method=2)  # a third of the time for 5 % more bytes
     url = "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
     width, height = (max(1, round(edge * scale)) for edge in picture.size)
     return Figure(url, width, height, alt or title, title, lines, href, pixelated)
@@ -101,12 +102,18 @@ def static_page(
         footer: What is to be known about the pictures.
         contents: Whether links to the sections come first.
     """
-    template = Template((HERE / "static.html").read_text("utf-8"), autoescape=True, trim_blocks=True)
-    style = colours() + (HERE / "static.css").read_text("utf-8")
+    template, style = _template_and_style()
     shown = sections if contents else ()
     return template.render(
         title=title, style=style, intro=intro, sections=sections, contents=shown, footer=footer, version=__version__
     )
+
+
+@cache
+def _template_and_style() -> tuple[Template, str]:
+    """Read and compiled once, which takes longer than to fill in a page."""
+    template = Template((HERE / "static.html").read_text("utf-8"), autoescape=True, trim_blocks=True)
+    return template, colours() + (HERE / "static.css").read_text("utf-8")
 
 
 def colours() -> str:
