@@ -1,10 +1,17 @@
 """Requests of the page in tests: sent once, with the reply unpacked, or after the server forgot its replies."""
 
+import base64
 import gzip
 import json
 from typing import Any
 
+import httpx
+import numpy as np
+import pytest
+
+import vit_demo
 from vit_demo.inference.cache import ByteCache
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.requests import poll
 
 from .asynchronous import run
@@ -38,3 +45,26 @@ def forget(cache: ByteCache[Any]) -> None:
     with cache._lock:
         cache._entries.clear()
         cache._sizes.clear()
+
+
+def check_teaching(address: str, headers: dict[str, str] | None = None) -> None:
+    """A server teaches a network of photos, and explains another photo with it, as the package does."""
+    classes = {"cats": ["cat", "tiger"], "places": ["church", "mountains"]}
+    choices = {"preset": "photos-tiny", "patch_size": 12, "fit": "crop"}
+    with httpx.Client(base_url=address, headers=headers, timeout=120) as client:
+
+        def result_of(request: dict[str, Any]) -> dict[str, Any]:
+            while "done" in (reply := client.post("/gradio_api/vit_demo/request", json=request).json()):
+                pass
+            return reply["result"]
+
+        boxes = [{"name": name, "examples": [{"example": one} for one in photos]} for name, photos in classes.items()]
+        taught = result_of({"kind": "teach", **choices, "classes": boxes})["model"]["name"]
+        found = result_of({"kind": "result", "source": {"example": "lion", **choices, "preset": taught}})["predictions"]
+    own = vit_demo.teach(
+        {name: [EXAMPLE_PHOTOS[one].path for one in photos] for name, photos in classes.items()}, "photos-tiny"
+    )
+    expected = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, own).top(2)
+    assert found["labels"] == [label for label, _ in expected] and found["labels"][0] == "cats"
+    probabilities = np.frombuffer(base64.b64decode(found["probabilities"]), "<f4")
+    assert probabilities == pytest.approx([value for _, value in expected], abs=0.002), "but for half precision"

@@ -17,6 +17,7 @@ from vit_demo.serve import app
 from vit_demo.web.catalog.example_digits import example_picture
 
 from . import asynchronous
+from .replies import check_teaching
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,10 @@ def test_the_page_and_its_endpoints_answer_as_in_one_process(cluster, tmp_path):
         np.testing.assert_allclose(found["map"], expected.heatmap(method), atol=1e-5)
     with pytest.raises(Exception, match="no class 'ten'"):
         client.predict(handle_file(tmp_path / "three.png"), "digits-tiny", 7, label="ten", api_name="/explain")
+
+
+def test_a_network_is_taught_and_explained_as_in_one_process(cluster):
+    check_teaching(cluster.url, {"x-session-id": "pupil"})
 
 
 def test_a_killed_model_replica_loses_no_answer_and_is_replaced(cluster):

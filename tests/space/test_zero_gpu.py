@@ -16,6 +16,7 @@ from huggingface_hub import SpaceCard
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
+from ..replies import check_teaching
 from ..servers import wait_for
 from .device_api import device_api
 
@@ -88,3 +89,7 @@ def test_small_networks_run_in_this_process_and_large_ones_in_a_fork_with_a_lent
     assert int(allowed["pid"]) != process.pid
     assert all(parameters.get("fail") == "false" for path, parameters in requests if path == "/release")
     assert all(parameters["durationSeconds"] == "15" for path, parameters in requests if path == "/schedule")
+
+    check_teaching(address)
+    lent = [path for path, _ in requests[1 + len(asked) :]]
+    assert lent == ["/schedule", "/release"] * 5, "a pass for each of four examples, and one to explain"
