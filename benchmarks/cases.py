@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,7 +24,7 @@ from vit_demo.methods import (
 )
 from vit_demo.trace import Trace, TracedViT
 
-Run = Callable[[Tensor], object]
+Run = Callable[[Tensor], Any]
 
 
 def ours_plain(model: TracedViT) -> Run:
@@ -126,7 +127,7 @@ def full_matrix_relevance(model: TracedViT) -> Run:
     return run
 
 
-def timm_plain(model: TracedViT) -> Run:
+def timm_plain(model: TracedViT) -> Any:
     """The forward pass of timm, on the fused kernel, without any attention."""
     from timm.models.vision_transformer import VisionTransformer
 

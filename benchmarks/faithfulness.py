@@ -73,7 +73,7 @@ def network_and_images(name: str, folder: Path) -> tuple[TracedViT, Iterator[Ten
     if name == PRETRAINED:
         return pretrained(folder), photos(folder, 1000)
     preset = find_preset(name)
-    model = OwnViT(load(name, preset.default_patch_size, "cpu").requires_grad_(False))
+    model = OwnViT(load(name, patch_size=preset.default_patch_size, device="cpu").requires_grad_(False))
     images = load_split(preset, folder, "validation").evenly_spaced(200).images
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
     return model, iter(normalise(images[order].float() / 255, preset).split(1))

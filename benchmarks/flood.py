@@ -91,6 +91,7 @@ async def send_raw(
         async with asyncio.timeout(seconds):
             await writer.drain()
             if not reads:
+                assert isinstance(writer.transport, asyncio.Transport)
                 writer.transport.pause_reading()
                 await asyncio.sleep(seconds)
             while piece := await reader.read(4096):

@@ -110,7 +110,7 @@ def read(model: str, pictures: dict[str, list]) -> Tokens:
 
 def token(explainer: Explainer, picture: object) -> NDArray[np.float32]:
     """What the head reads of one."""
-    given, *_, run = explainer.prepare(picture, None)  # type: ignore[arg-type]
+    given, *_, run = explainer.prepare(picture, None)
     return run(read_token, given.pixels)[0].numpy()
 
 

@@ -99,7 +99,12 @@ def combined(count: int = 60) -> Iterator[tuple[str, Work]]:
     """Some of all at once."""
     choose = np.random.default_rng(0)
     plain = {name: attend for name, (attend, bias) in SPELLINGS.items() if not bias}
-    tables = {"wrappers": WRAPPERS, "outputs": OUTPUTS, "layouts": LAYOUTS, "spellings": plain}
+    tables: dict[str, dict[str, Any]] = {
+        "wrappers": WRAPPERS,
+        "outputs": OUTPUTS,
+        "layouts": LAYOUTS,
+        "spellings": plain,
+    }
 
     def work(change: Any, scale: float, put: Any, read: Any, layout: Any, attend: Any) -> str:
         module = seeded(partial(Vit, **{"before": change} | layout, put=put, attend=attend))
