@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from vit_demo.methods import rollout
+from vit_demo.methods import memory_budget, rollout
 from vit_demo.trace import Trace
 
 MakeTrace = Callable[..., Trace]
@@ -43,3 +43,7 @@ def test_rollout_equals_the_product_of_matrices(
     for query in (3, trace.num_tokens - 1):
         torch.testing.assert_close(rollout(trace, query), product[:, query], atol=1e-6, rtol=0)
     torch.testing.assert_close(rollout(trace, None), product.mean(1), atol=1e-6, rtol=0)
+    with memory_budget(1e-9), torch.autocast("cpu"):  # block by block, a query at a time
+        torch.testing.assert_close(rollout(trace, 3), product[:, 3], atol=1e-6, rtol=0)
+    with torch.autocast("cpu"):
+        torch.testing.assert_close(rollout(trace, 3), product[:, 3], atol=1e-6, rtol=0)

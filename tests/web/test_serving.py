@@ -121,6 +121,25 @@ def test_no_garbage_is_collected_while_the_server_starts(monkeypatch):
     assert enabled == [False] and gc.isenabled()
 
 
+def test_a_server_without_visitors_leaves_the_processor_alone() -> None:
+    queue = server.asgi_app().state.page._queue
+    asleep: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        asleep.append(seconds)
+        queue.stopped = True
+
+    async def idle() -> None:
+        for loop in (queue.start_processing, queue.start_progress_updates):
+            queue.stopped = False
+            await loop()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gradio.queueing.asyncio.sleep", sleep)
+        run(idle())
+    assert len(asleep) == 2 and min(asleep) >= 0.02, "Gradio's queue looks for events a thousand times a second"
+
+
 def test_a_stopped_server_ends_before_docker_kills_it() -> None:
     steps = [0, server.ACCEPTING_SECONDS, server.SHUTDOWN_SECONDS, server.END_SECONDS, server.KILL_SECONDS, 10]
     assert steps == sorted(steps)

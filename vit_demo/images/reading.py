@@ -149,7 +149,9 @@ def decode_drawing(url: str) -> Image.Image:
     position = 8
     for _ in range(MAX_DRAWING_CHUNKS):
         position += 12 + int.from_bytes(data[position : position + 4])
-    if position < len(data):
+        if position >= len(data):
+            break
+    else:
         raise ImageError(_BAD_DRAWING)
     with decoding_slot(drawing=True):
         try:

@@ -15,6 +15,7 @@ from vit_demo.errors import InputError
 from vit_demo.inference.result import Label, Query, Result
 from vit_demo.inference.sequence import as_map, class_index, other_class, query_token
 from vit_demo.methods import Method, Progress, attention_from, find_method, to_grid
+from vit_demo.methods.attention_rows import attention_rows
 from vit_demo.methods.targets import input_gradient
 
 Score = Callable[["Tensor"], "Tensor"]
@@ -143,9 +144,14 @@ def attention_maps(ex: Result, query: Query = None) -> NDArray[np.float32]:
     Raises:
         InputError: If there is no such patch.
     """
-    token = query_token(ex, -1, None, query)
-    values = torch.stack([attention_from(ex.trace, block, token)[0] for block in range(ex.trace.num_blocks)])
-    return to_grid(values, ex.trace).cpu().numpy()
+    token, trace = query_token(ex, -1, None, query), ex.trace
+    if token is None:
+        values = torch.stack([attention_from(trace, block, token)[0] for block in range(trace.num_blocks)])
+    else:  # one product for all blocks
+        queries = torch.stack([q[0, :, token, None].float() for q in trace.q])  # [blocks, H, 1, d]
+        keys = torch.stack([k[0].float() for k in trace.k])
+        values = attention_rows(queries, keys)[:, :, 0]  # [blocks, H, N]
+    return to_grid(values, trace).cpu().numpy()
 
 
 def faithfulness(

@@ -33,10 +33,13 @@ def queries_per_chunk(q: Tensor) -> int:
     return chunk_size(CHUNK_VALUES, batch * heads * n)
 
 
-def is_short(q: Tensor) -> bool:
-    """Whether ``[B, H, N, d]`` are so few that whole matrices are faster than chunks, and fit the memory budget."""
+def is_short(q: Tensor, blocks: int = 1) -> bool:
+    """Whether ``[B, H, N, d]`` are so few that whole matrices are faster than chunks, and fit the memory budget.
+
+    Or, of several blocks, whether all of their matrices together are.
+    """
     batch, heads, n, _ = q.shape
-    return chunk_size(WHOLE_VALUES, batch * heads * n) >= n
+    return chunk_size(WHOLE_VALUES, blocks * batch * heads * n) >= n
 
 
 def batched_matmul(a: Tensor, b: Tensor, out: Tensor, *, add: bool = False) -> None:

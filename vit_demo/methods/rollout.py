@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from vit_demo.methods.attention_rows import attention_rows, iter_attention_rows, weighted_head_mean
+from vit_demo.methods.attention_rows import attention_rows, is_short, iter_attention_rows, weighted_head_mean
 from vit_demo.methods.registry import QUERY, register
 from vit_demo.trace import Trace
 
@@ -38,6 +38,11 @@ def rollout(trace: Trace, query: int | None = 0) -> Tensor:
         row += 1 / n if trace.pooling is None else trace.pooling.mean(1)
     else:
         row[:, query] = 1.0
+    if is_short(trace.q[0], trace.num_blocks) and len({q.shape for q in trace.q}) == 1:  # one product for all of them
+        q, k = (torch.stack([x.float() for x in kept]) for kept in (trace.q, trace.k))
+        for matrix in reversed(attention_rows(q, k).mean(2)):  # [B, N, N]
+            row = ((row[..., None] * matrix).sum(1) + row) / 2
+        return row
     for block in reversed(range(trace.num_blocks)):
         q, k = trace.q[block], trace.k[block]
         if block == trace.num_blocks - 1 and query is not None:
