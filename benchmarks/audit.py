@@ -103,9 +103,34 @@ def evidence_on(kind: str, found: Audit, chosen: Tensor) -> tuple[float, float]:
     return float(on.mean()), float(beyond.mean())
 
 
+def right_with_and_without(found: Audit, chosen: Tensor) -> str:
+    """The shares of the 3s with the shortcut, and of those without it, that a network gets right."""
+    rights = [
+        [
+            row["right"]
+            for row, has in zip(found.table, chosen, strict=True)
+            if has == one and row["truth"] == str(DIGIT)
+        ]
+        for one in (True, False)
+    ]
+    return " and ".join(f"{np.mean(part):.0%}" for part in rights)
+
+
+def times(share: float, other: float) -> str:
+    """How many times the other share a share is."""
+    return f"{share / other:.1f}" if other > 0 else "∞"
+
+
 def proofs(seeds: list[int], steps: int) -> None:
-    """Prints what an audit of each network finds, and beside it, on the same pictures, of the one without shortcut."""
-    columns = "shortcut, seed, accuracy, named, first, purity, found, there, beyond, without: named, there, beyond"
+    """Prints what an audit of each network finds, and how the evidence compares with the network without a shortcut.
+
+    Both see the same pictures. As a share is at most 1, so many times the other network's share is the most there can
+    be: "at most". What evidence there has beyond other pictures has no such bound.
+    """
+    columns = (
+        "shortcut, seed, accuracy, named, first, purity, found, 3s right with and without it, there, beyond, "
+        "other network: named, 3s right, there, beyond, there: times, at most, beyond: times"
+    )
     print(f"| {columns.replace(', ', ' | ')} |\n|{'---|' * len(columns.split(', '))}", flush=True)
     for seed in seeds:
         clean = trained("none", seed, steps)
@@ -115,12 +140,15 @@ def proofs(seeds: list[int], steps: int) -> None:
             named = [group for group in found.groups if group.is_suspicious]
             row = [kind, str(seed), f"{accuracy:.3f}", str(len(named)), named[0].why.split(":")[0] if named else ""]
             if kind != "none":
+                other, _ = audited(kind, clean[0], seed)
                 has = chosen[torch.from_numpy(named[0].indices)].float() if named else torch.zeros(1)
                 row += [f"{has.mean():.1%}", f"{has.sum() / chosen.sum():.1%}"]
-                row += [f"{share:.3f}" for share in evidence_on(kind, found, chosen)]
-                other, _ = audited(kind, clean[0], seed)
-                row += [str(sum(group.is_suspicious for group in other.groups))]
-                row += [f"{share:.3f}" for share in evidence_on(kind, other, chosen)]
+                on, beyond = evidence_on(kind, found, chosen)
+                row += [right_with_and_without(found, chosen), f"{on:.3f}", f"{beyond:.3f}"]
+                other_on, other_beyond = evidence_on(kind, other, chosen)
+                row += [str(sum(group.is_suspicious for group in other.groups)), right_with_and_without(other, chosen)]
+                row += [f"{other_on:.3f}", f"{other_beyond:.3f}"]
+                row += [times(on, other_on), times(1, other_on), times(beyond, other_beyond)]
             print("| " + " | ".join(row) + " |", flush=True)
 
 
@@ -161,14 +189,14 @@ def speed(pictures: Path, limit: int, repeats: int) -> None:
     if importlib.util.find_spec("captum") is None:
         del works["captum, InputXGradient"]
     clocks = {"processor": time.process_time, "clock": time.perf_counter}
-    times: dict[str, list[list[float]]] = {name: [] for name in works}
+    spent: dict[str, list[list[float]]] = {name: [] for name in works}
     for _ in range(repeats):
         for name, work in works.items():
             started = [clock() for clock in clocks.values()]
             work()
-            times[name].append([clock() - start for clock, start in zip(clocks.values(), started, strict=True)])
-    plain = np.array(times["plain passes"])
-    for name, found in times.items():
+            spent[name].append([clock() - start for clock, start in zip(clocks.values(), started, strict=True)])
+    plain = np.array(spent["plain passes"])
+    for name, found in spent.items():
         per_picture = 1000 * np.median(found, 0) / len(paths)
         ratios = np.median(np.array(found) / plain, 0)
         figures = zip(clocks, per_picture, ratios, strict=True)
