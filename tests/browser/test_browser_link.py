@@ -1,5 +1,8 @@
 """The address holds the state of the page: links, Back and Forward, reload, and what each tab remembers."""
 
+import html
+import re
+
 import vit_demo
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
@@ -50,6 +53,18 @@ def test_a_link_shows_the_same_drawing_to_the_digit_in_another_browser(opened: P
     open_page(other, opened.url)
     assert shown(other) == first
     other.context.close()
+
+
+def test_a_picture_of_a_report_opens_by_its_link_with_its_map(page: Page, address: str, tmp_path):
+    vit_demo.audit("photos-tiny", [EXAMPLE_PHOTOS["lion"].path], patch_size=15).to_html(tmp_path)
+    link = re.search(r'href="http://127.0.0.1:7860/(#[^"]+)"', (tmp_path / "pictures" / "0.html").read_text("utf-8"))
+    open_page(page, address + html.unescape(link[1]))
+    page.wait_for_selector(f'.stage[data-top1="{LION}"]')
+    found = shown(page)
+    assert found["photo"] is None and (found["tab"], found["size"]) == ("tab-photos", "15"), "it is no example"
+    assert found["view"]["method"] == "libra_fullgrad"
+    assert vit_demo.presets()["photos-tiny"].labels[found["view"]["label"]] == LION
+    assert "image=" not in page.url
 
 
 def test_a_link_to_a_photo_shows_a_copy_of_it_until_its_answer_is_there(page: Page, address: str):

@@ -202,6 +202,14 @@ test("whoever opens a link to somebody's own picture reads that it is not in it"
   }
 });
 
+test("the link of a report brings a small copy of its picture; what is none is as if it were not there", async () => {
+  const read = (text) => decodeLink(`tab=photos&class=3&image=${text}`, page).state;
+  const { photos, view } = read(btoa("a picture >>>?").replaceAll("+", "%2B"));
+  assert.equal(await photos.picture.file.text(), "a picture >>>?");
+  assert.equal(view.label, 3);
+  for (const wrong of ["", "a", "%00", "<img>"]) assert.deepEqual(read(wrong).photos, page.start.photos);
+});
+
 test("a link holds no upload", () => {
   const state = { ...page.first, task: "photos" };
   state.photos = { ...state.photos, picture: { upload: "/tmp/secret/cat.jpg", name: "cat.jpg" } };

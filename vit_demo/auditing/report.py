@@ -32,7 +32,9 @@ SIDE = 136
 BLANK = Image.new("L", (SIDE, SIDE))
 FOOTER = "Over each picture: {} for its class. Its colours end at its largest value."
 BACK = ("All classes", "../index.html")
-PAGE = "http://127.0.0.1:7860/#tab={}&model={}&patch_size={}"
+SMALL = 128
+"""Longest side of the copy of a picture that its link to the page holds, in pixels."""
+PAGE = "http://127.0.0.1:7860/#tab={}&model={}&patch_size={}&method={}&class={}&image={}"
 ORDERS: dict[str, Any] = {
     "wrong first": lambda row: (row["right"] is not False, row["unusual"]),
     "most unusual first": lambda row: row["unusual"],
@@ -53,7 +55,6 @@ def write_report(audit: Audit, folder: Path) -> Path:
     if audit.problems:
         lines = [f"{name}: {problem}" for name, problem in audit.problems[:MOST_OF_CLASS]]
         sections.append(Section(f"Could not be used: {len(audit.problems)}", lines, failed=True))
-    pages.write_pictures()
     return pages.write("index.html", f"{audit.preset.title}: {len(table)} pictures audited", sections, contents=True)
 
 
@@ -70,24 +71,20 @@ def _write_classes(pages: _Pages, table: Sequence[dict[str, Any]]) -> list[tuple
         names = {name: f"classes/{number}-{at}.html" for at, name in enumerate(orders)}
         for name, page in names.items():
             others = [(other, f"../{names[other]}") for other in orders if other != name]
-            ordered = sorted(few, key=lambda index: ORDERS[name](table[index]))
-            shown = [("", pages.row(ordered, up="../"))]
-            section = Section(
-                name[0].upper() + name[1:], links=[("All classes", "../index.html"), *others], groups=shown
-            )
-            pages.write(page, label, [section])
+            shown = pages.row(sorted(few, key=lambda index: ORDERS[name](table[index])), up="../")
+            title = name[0].upper() + name[1:]
+            pages.write(page, label, [Section(title, links=[BACK, *others], groups=[("", shown)])])
         missed = sum(table[index]["right"] is False for index in own)
         links.append((-missed, f"{label}: {missed} of {len(own)} wrong" if missed else label, names[orders[0]]))
     return [(text, page) for _, text, page in sorted(links, key=lambda link: link[0])]
 
 
 class _Pages:
-    """Writes pages of an audit; each picture that they show has a page of its own."""
+    """Writes pages of an audit; each picture that they show gets a page of its own."""
 
     def __init__(self, audit: Audit, folder: Path) -> None:
         self._audit, self._folder, self._method = audit, folder, find_method(audit.method)
-        self._small = lru_cache(4096)(self._figure)
-        self._shown = set[int]()
+        self._figure = lru_cache(4096)(self._with_page)
 
     def write(self, name: str, title: str, sections: Sequence[Section], *, contents: bool = False) -> Path:
         """Writes a page, and returns its path."""
@@ -96,8 +93,7 @@ class _Pages:
 
     def row(self, indices: Sequence[int], up: str = "") -> list[Figure]:
         """Pictures under their maps, with links to their pages, ``up`` from the page that shows them."""
-        self._shown.update(indices)
-        return [replace(self._small(index), href=f"{up}pictures/{index}.html") for index in indices]
+        return [replace(self._figure(index), href=f"{up}pictures/{index}.html") for index in indices]
 
     def of_group(self, group: Group) -> Section:
         """What sets a group apart, and its typical pictures."""
@@ -111,51 +107,38 @@ class _Pages:
     def _overlay(self, picture: Image.Image, values: Any) -> Image.Image:
         return render.overlay(picture, values.astype(np.float32), **self._method.style(values.size))
 
-    def _seen(self, index: int) -> Image.Image:
-        """What the network saw of a picture."""
-        image = self._audit.images[index]
-        if isinstance(image, bytes):
-            return read_image(image, trusted=True)
-        return self._audit.explainer.prepare(image, None).given.image
-
-    def _figure(self, index: int) -> Figure:
-        row, scores = self._audit.table[index], self._audit.preset.scores
-        lines = [f"{row['prediction']} {as_text(row['probability'], scores)}"]
-        if row["right"] is False:
-            lines.append(f"is {row['truth']}")
-        picture = self._overlay(self._seen(index), self._audit.maps[index])
-        return figure(picture, Path(row["file"]).name, lines, side=SIDE)
-
-    def write_pictures(self) -> None:
-        """Writes the page of each picture that was shown."""
-        for index in self._shown:
-            self.write(f"pictures/{index}.html", self._audit.table[index]["file"], [self._of_picture(index)])
-
-    def _of_picture(self, index: int) -> Section:
-        """The answer, the figures and the maps of a picture."""
-        audit, method = self._audit, self._method
-        row, image, preset, picture = audit.table[index], audit.images[index], audit.preset, self._seen(index)
+    def _with_page(self, index: int) -> Figure:
+        """A picture under its map; its page, with the answer, the figures and the maps, is written."""
+        audit, method, row, image = self._audit, self._method, self._audit.table[index], self._audit.images[index]
+        preset, given = audit.preset, None if isinstance(image, bytes) else audit.explainer.prepare(image, None).given
+        picture = given.image if given else read_image(image, trusted=True)
         about = f"for {class_of(row)}" if method.class_specific else "does not depend on the class"
+        mapped, answer = self._overlay(picture, audit.maps[index]), as_text(row["probability"], preset.scores)
         figures = [
             figure(picture, "What the model saw", alt=row["file"], pixelated=picture.mode == "L"),
-            figure(self._overlay(picture, audit.maps[index]), method.title, [about]),
+            figure(mapped, method.title, [about]),
         ]
-        if row["right"] is False and method.compares_classes and not isinstance(image, bytes):
-            pixels = audit.explainer.prepare(image, None).given.pixels
-            other = audit.explainer.maps(pixels, method.name, row["prediction"], row["truth"])[0].numpy()
-            about = f"for {row['prediction']} rather than {row['truth']}"
-            figures.append(figure(self._overlay(picture, other), method.title, [about]))
-        lines, links = _sentences(row), [BACK]
+        lines, links, caption = _sentences(row), [BACK], [f"{row['prediction']} {answer}"]
+        if row["right"] is False:
+            caption.append(f"is {row['truth']}")
+            if method.compares_classes and given:
+                other = audit.explainer.maps(given.pixels, method.name, row["prediction"], row["truth"])[0].numpy()
+                about = f"for {row['prediction']} rather than {row['truth']}"
+                figures.append(figure(self._overlay(picture, other), method.title, [about]))
         if preset.source in ("bundled", "hub"):
-            links.append((f"{preset.title} on the page", PAGE.format(preset.task, preset.name, audit.patch_size)))
-            if not isinstance(image, bytes):
+            small = figure(picture, "", side=SMALL // 2).url.partition(",")[2].replace("+", "%2B")
+            values = (preset.task, preset.name, audit.patch_size, method.name, preset.labels.index(class_of(row)))
+            links.append((f"This picture under {preset.title} on the page", PAGE.format(*values, small)))
+            if given:
                 command = f"vit-demo explain {shlex.quote(str(Path(image).resolve()))} --preset {preset.name}"
                 lines.append(f"{command} --patch-size {audit.patch_size} --html explained.html")
         bars = [
             (label, as_text(value, preset.scores), None if preset.scores == "none" else value)
             for label, value in audit.tops[index]
         ]
-        return Section("Explanation", lines, bars, groups=[("", figures)], links=links)
+        section = Section("Explanation", lines, bars, groups=[("", figures)], links=links)
+        self.write(f"pictures/{index}.html", row["file"], [section])
+        return figure(mapped, Path(row["file"]).name, caption, side=SIDE)
 
 
 def _sentences(row: dict[str, Any]) -> list[str]:

@@ -65,6 +65,15 @@ export function mount({ element, server, ...given }) {
     pageState.changeTab("digits", { picture: dropped.before }, REPLACE);
     pageState.chooseTask("photos", { picture: dropped.picture });
   }
+  let linked = /** @type {any} */ (null); // the photo of a link that was uploaded last
+  function takeLinked(state) {
+    const { task } = state;
+    const { file } = state[task].picture ?? {};
+    if (!file || file === linked) return;
+    linked = file;
+    const onPicture = (picture) => pageState.changeTab(task, { picture }, REPLACE);
+    photo.take(file, { onPicture, say: task === "digits" ? pad.say : photo.say });
+  }
   createCrop(find("#panel-photos"));
   createShare(element, pageState, page);
   createSheet(element, pageState.chooseTask);
@@ -98,6 +107,7 @@ export function mount({ element, server, ...given }) {
 
   pageState.subscribe(element, results.update);
   pageState.subscribe(element, show);
+  pageState.subscribe(element, takeLinked);
   languageChange.subscribe(element, () => pageState.get() && show(pageState.get()));
   retryResult.subscribe(element, results.retry);
   addEventListener("online", () => element.isConnected && results.retry());

@@ -21,7 +21,7 @@ export const ownPhotos = new Map();
  * Starts the photo input in its element. `upload(file)` resolves to {path}; `exampleUrl(name, size)` is the address of a
  * small copy, of size "preview" or "button"; `onPicture(picture)` gets {upload, name}, {example}, null, or {refused} with a
  * sentence; `onMessage()` is called when there is something to read. `show(picture, isOpen)` shows the picture of the state,
- * and whether its tab is open. `take(file, to)` uploads a file, for this input or another one, {onPicture, say}.
+ * and whether its tab is open. `take(file, to)` uploads a file, for this input or another one, {onPicture, say}; `say` shows a sentence.
  */
 export function createPhotoInput(element, { upload, examples, exampleUrl, onPicture, onMessage }) {
   const find = (selector) => element.querySelector(selector);
@@ -142,7 +142,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   });
   shownResult.subscribe(element, () => show(chosen));
 
-  return { show, take };
+  return { show, take, say };
 }
 
 // One photo from a webcam.

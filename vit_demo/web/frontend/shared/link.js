@@ -123,7 +123,19 @@ export function decodeLink(fragment, page) {
 const isOwnModel = (task, name, { customModels }) =>
   task === "digits" ? isTrained(name) : customModels && REPOSITORY.test(name);
 
+/** The small copy of a picture that the link of a report holds, in base64, as a file; null for none. */
+function linkedPhoto(text) {
+  try {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    return bytes.length ? new File([bytes], "picture.webp", { type: "image/webp" }) : null;
+  } catch {
+    return null; // no base64
+  }
+}
+
 function decodePicture(fields, task, { examples }) {
+  const file = linkedPhoto(fields.get("image") ?? "");
+  if (file) return { picture: { refused: english("Uploading …"), file } };
   if (fields.get("picture") === "none") return { picture: null };
   if (fields.get("picture") === "own") return { picture: { refused: NOT_IN_IT } };
   if (task === "photos") {

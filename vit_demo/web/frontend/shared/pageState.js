@@ -32,9 +32,9 @@
 /**
  * @typedef {"digits" | "photos"} Task
  * @typedef {{width: number, points: number[][]}} Stroke
- * @typedef {{digit?: number, strokes?: Stroke[], isAdded?: boolean, example?: string, upload?: string, name?: string, refused?: string}} Picture
+ * @typedef {{digit?: number, strokes?: Stroke[], isAdded?: boolean, example?: string, upload?: string, name?: string, refused?: string, file?: File}} Picture
  *   A drawing is {digit} (an example), {example} (a digit for tests) or {strokes}, which may be added to a class; a photo {example}, {upload, name} (also one of a digit) or {refused},
- *   which is a sentence about a file that cannot be used. `words` are the classes of a model that takes any; null for its own.
+ *   which is a sentence about a file that cannot be used, or one of a link, which is to be uploaded. `words` are the classes of a model that takes any; null for its own.
  * @typedef {{picture: Picture | null, preset: string, patchSize: number, fit?: string, words?: string[] | null}} Tab
  * @typedef {{task: Task, digits: Tab, photos: Tab, view: View}} State The open tab, what each holds, and the view.
  */
