@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vit_demo.auditing.clusters import MOST_POINTS, spectral_clusters
-from vit_demo.auditing.groups import groups_of, places_of, unusual
+from vit_demo.auditing.groups import groups_of, places_of, split, unusual
 
 
 def rows(labels, truths=None, **others):
@@ -135,6 +135,14 @@ def test_a_group_by_what_is_seen_and_one_of_another_accuracy():
 def test_equal_and_empty_maps_have_no_groups(maps):
     assert groups_of(rows(["cow"] * 40), maps, none(40)) == []
     assert sorted(unusual(rows(["cow"] * 40), maps)) == list(range(1, 41))
+
+
+def test_numbers_are_split_where_they_are_apart_and_equal_ones_are_not():
+    numbers = np.random.default_rng(0)
+    values = np.concatenate([numbers.normal(0, 1, 30), numbers.normal(9, 1, 12)]).astype(np.float32)
+    assert split(values).tolist() == [False] * 30 + [True] * 12
+    for value in numbers.normal(size=200):  # the mean of equal numbers may be below them
+        assert not split(np.full(30, value, np.float32)).any()
 
 
 def test_the_most_unusual_map_is_the_first():

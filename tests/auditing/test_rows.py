@@ -172,6 +172,27 @@ def test_what_cannot_be_used_is_listed_and_nothing_lost(explainer, folder):
     assert "dog/damaged.png" in dict(found.problems) and len(found.problems) == 2
 
 
+def test_masks_of_other_pictures_are_told(explainer, folder, tmp_path):
+    found = vit_demo.audit(explainer, folder, masks={"bird/00": np.ones((16, 16), bool)})
+    assert found.problems == [
+        ("masks", "None of them has the name of a picture: bird/00, and cat/00.png, for example.")
+    ]
+    (tmp_path / "masks").mkdir()
+    with pytest.raises(InputError, match="holds no masks"):
+        vit_demo.audit(explainer, folder, masks=tmp_path / "masks")
+
+
+def test_folders_are_classes_before_the_first_pass(explainer, folder):
+    calls = []
+    (folder / "fish").rename(folder / "unicorn")
+    explainer._module.register_forward_hook(lambda *_: calls.append(1))
+    explainer(folder / "dog" / "01.png")  # finds the structure
+    calls.clear()
+    with pytest.raises(InputError, match="no class 'unicorn'"):
+        vit_demo.audit(explainer, folder, batch_size=1)
+    assert not calls
+
+
 def test_a_second_run_goes_on_where_the_first_was_ended(explainer, folder, tmp_path):
     paths = sorted(folder.rglob("*.png"))
 
@@ -223,8 +244,8 @@ def test_the_table_is_written(explainer, folder, tmp_path):
         ({"pictures": 5}, "a folder, a list or a data set, not int"),
         ({"truth": ["cat"]}, "There are 1 truths for 2 pictures"),
         ({"truth": ["cat", "bird"]}, "no class 'bird'"),
-        ({"truth": [0, 3]}, "There is no class 3: the model has 3"),
-        ({"truth": [0, -1]}, "whole number from 0"),
+        ({"truth": [0, 3]}, "no class 3: choose one of its 3 labels"),
+        ({"truth": [0, -1]}, "no class -1: choose one of its 3 labels"),
         ({"masks": "nowhere.csv"}, "holds no masks"),
         ({"limit": 0}, "The limit must be a whole number from 1"),
         ({"batch_size": 0}, "The batch size must be a whole number from 1"),
@@ -239,12 +260,11 @@ def test_bad_input_is_one_sentence(explainer, folder, change, words):
         vit_demo.audit(explainer, **arguments)
 
 
-@pytest.mark.parametrize("content", ["", "a,b\n1,2", "file,left,top,right,bottom\na.png,1,2,x,4"])
+@pytest.mark.parametrize(
+    "content", ["", "file,left,top,right,bottom\n", "a,b\n1,2", "file,left,top,right,bottom\na.png,1,2,x,4"]
+)
 def test_a_table_that_holds_no_boxes(explainer, folder, tmp_path, content):
     (tmp_path / "boxes.csv").write_text(content)
-    if not content:
-        assert vit_demo.audit(explainer, folder, masks=tmp_path / "boxes.csv", limit=1).table[0]["on_object"] is None
-        return
     with pytest.raises(InputError, match=r"holds no masks: give a folder of them, COCO's JSON, or a CSV"):
         vit_demo.audit(explainer, folder, masks=tmp_path / "boxes.csv")
 

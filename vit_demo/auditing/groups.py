@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,11 @@ from PIL import Image
 from scipy.spatial import cKDTree
 
 from vit_demo.auditing.clusters import evenly, spectral_clusters
-from vit_demo.auditing.measures import border_of, shares_of
+from vit_demo.auditing.measures import shares_of
 
 Floats = NDArray[np.floating]
 Indices = NDArray[np.int64]
+Table = Sequence[dict[str, Any]]
 
 LEAST_PICTURES = 12
 """Of a class, for groups to be looked for."""
@@ -64,8 +65,7 @@ class Group:
     suspicion: float
 
 
-@dataclass(frozen=True, eq=False)
-class _Finding:
+class _Finding(NamedTuple):
     """At a place is far more evidence of some pictures, ``inside``, than of others, and more than by chance."""
 
     place: str
@@ -76,14 +76,12 @@ class _Finding:
     shares: tuple[float, float]
 
 
-def groups_of(
-    table: Sequence[dict[str, Any]], maps: Sequence[Floats], tokens: Sequence[Floats], seed: int = 0
-) -> list[Group]:
+def groups_of(table: Table, maps: Sequence[Floats], tokens: Sequence[Floats], seed: int = 0) -> list[Group]:
     """The groups of every class with enough pictures, the most suspicious first; see ``Audit``."""
     values = same_grid(maps)
     shares = shares_of(values)
     classes = np.array([class_of(row) if one.any() else "" for row, one in zip(table, shares, strict=True)])
-    found, has_tokens = list[Group](), bool(len(tokens) and tokens[0].size)
+    found = list[Group]()
     for label in sorted(set(classes.tolist()) - {""}):
         own, others = np.flatnonzero(classes == label), np.flatnonzero((classes != label) & (classes != ""))
         if len(own) < LEAST_PICTURES:
@@ -92,8 +90,8 @@ def groups_of(
         if first := max(findings, key=lambda finding: finding.excess, default=None):
             found.append(_group(table, values, label, first.inside, first.outside, first))
         views = {"lies in other places": np.sqrt(shares[own].reshape(len(own), -1))}
-        if has_tokens:
-            views["shows something else"] = np.stack([tokens[int(index)] for index in own]).astype(np.float64)
+        if len(tokens) and tokens[0].size:
+            views["shows something else"] = np.stack([tokens[index] for index in own.tolist()]).astype(np.float64)
         for about, points in views.items():
             clusters = spectral_clusters(points, seed)
             for number in np.unique(clusters) if clusters.any() else ():
@@ -101,7 +99,7 @@ def groups_of(
     return sorted(found, key=lambda group: -group.suspicion)
 
 
-def _findings(table: Sequence[dict[str, Any]], values: Floats, own: Indices, others: Indices) -> Iterator[_Finding]:
+def _findings(table: Table, values: Floats, own: Indices, others: Indices) -> Iterator[_Finding]:
     """Where some of a class's pictures have far more evidence than the others; beside the object, all may."""
     maps = values[own]
     for place, mask in places_of(maps.shape[1:]).items():
@@ -131,45 +129,32 @@ def _compared(
         yield _Finding(place, float(gap), share - area, pictures[high], pictures[~high], (share, other))
 
 
-def _group(
-    table: Sequence[dict[str, Any]],
-    values: Floats,
-    label: str,
-    inside: Indices,
-    outside: Indices,
-    found: _Finding | str,
-) -> Group:
+def _group(table: Table, values: Floats, label: str, inside: Indices, outside: Indices, found: _Finding | str) -> Group:
     mean, other = values[inside].mean(0), values[outside].mean(0)
     accuracy, others = _accuracy(table, inside), _accuracy(table, outside)
-    total = len(inside) + len(outside)
+    count, total = len(inside), len(inside) + len(outside)
     if isinstance(found, _Finding):
         is_all = class_of(table[outside[0]]) != label
-        count = f"all {len(inside)}" if is_all else f"{len(inside)} of {total}"
         of = "the evidence" if found.place == BESIDE else "what sets their evidence apart"
         why = (
-            f"Reads the {found.place} in {count} pictures of {label}: {percent(found.shares[0])} of {of} is there, "
+            f"Reads the {found.place} in {f'all {count}' if is_all else f'{count} of {total}'} pictures of {label}: "
+            f"{percent(found.shares[0])} of {of} is there, "
             f"{percent(found.shares[1])} in {'other classes' if is_all else 'the others'}"
         )
         suspicion = 10 + found.gap
     else:
-        why = f"In {len(inside)} of {total} pictures of {label} the evidence {found} than in the others"
+        why = f"In {count} of {total} pictures of {label} the evidence {found} than in the others"
         far = float(np.abs(shares_of(mean) - shares_of(other)).sum() / 2)
         differs = 0.0 if accuracy is None or others is None else abs(accuracy - others)
-        suspicion = (far + differs) * (1 - len(inside) / total)
+        suspicion = (far + differs) * (1 - count / total)
     if accuracy is not None and others is not None:
         why += f"; {percent(accuracy)} of them are right, and {percent(others)} of the others"
     order = inside[np.argsort(np.abs(values[inside] - mean).sum((1, 2)), kind="stable")]
     return Group(
-        label=label,
-        files=[table[index]["file"] for index in order],
-        accuracy=accuracy,
-        mean_map=mean.astype(np.float32),
-        difference=(mean - other).astype(np.float32),
-        why=f"{why}.",
-        is_suspicious=isinstance(found, _Finding),
-        indices=order,
-        suspicion=suspicion,
-    )
+        label=label, files=[table[index]["file"] for index in order], accuracy=accuracy,
+        mean_map=mean.astype(np.float32), difference=(mean - other).astype(np.float32), why=f"{why}.",
+        is_suspicious=isinstance(found, _Finding), indices=order, suspicion=suspicion,
+    )  # fmt: skip
 
 
 def class_of(row: dict[str, Any]) -> str:
@@ -182,33 +167,34 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _accuracy(table: Sequence[dict[str, Any]], indices: Iterable[int]) -> float | None:
+def _accuracy(table: Table, indices: Iterable[int]) -> float | None:
     known = [table[index]["right"] for index in indices if table[index]["right"] is not None]
     return float(np.mean(known)) if known else None
 
 
 def places_of(grid: tuple[int, ...]) -> dict[str, NDArray[np.bool_]]:
     """Where objects rarely are, by what it is called: bool ``[rows, cols]`` each; nowhere on a grid of few patches."""
-    rows, cols = grid
     if min(grid) < 4:
         return {}
-    places = {name: np.zeros((rows, cols), bool) for name in ("top edge", "bottom edge", "left edge", "right edge")}
-    places["top edge"][0, 1:-1] = places["bottom edge"][-1, 1:-1] = True
-    places["left edge"][1:-1, 0] = places["right edge"][1:-1, -1] = True
+    (row, col), (rows, cols) = np.indices(grid), grid
+    from_edges = {"top": row, "bottom": rows - 1 - row, "left": col, "right": cols - 1 - col}
     tall, wide = max(1, rows // 6), max(1, cols // 6)
-    for vertical, row in (("top", 0), ("bottom", rows - tall)):
-        for horizontal, col in (("left", 0), ("right", cols - wide)):
-            corner = places[f"{vertical} {horizontal} corner"] = np.zeros((rows, cols), bool)
-            corner[row : row + tall, col : col + wide] = True
-    return places | {"border": border_of((rows, cols))}
+    corners = {
+        f"{one} {other} corner": (from_edges[one] < tall) & (from_edges[other] < wide)
+        for one in ("top", "bottom")
+        for other in ("left", "right")
+    }
+    edges = sum((distance == 0).astype(int) for distance in from_edges.values())  # 2 in the corners
+    places = {f"{name} edge": (distance == 0) & (edges == 1) for name, distance in from_edges.items()}
+    return places | corners | {"border": edges > 0}
 
 
 def split(values: NDArray[np.floating]) -> NDArray[np.bool_]:
     """Which values are high: the two groups of k-means, ``[N]``; none if all are equal."""
     high = values > values.mean()
-    for _ in range(50):
-        if high.all() or not high.any():
-            break
+    if high.all():  # by rounding: the mean of equal numbers may be below them
+        return ~high
+    for _ in range(50 if high.any() else 0):
         before, high = high, values > (values[high].mean() + values[~high].mean()) / 2
         if (before == high).all():
             break
@@ -225,7 +211,7 @@ def same_grid(maps: Sequence[Floats]) -> NDArray[np.float32]:
     return np.nan_to_num(np.stack([np.asarray(one, np.float32) for one in found]))
 
 
-def unusual(table: Sequence[dict[str, Any]], maps: Sequence[NDArray[np.floating]]) -> list[int]:
+def unusual(table: Table, maps: Sequence[Floats]) -> list[int]:
     """The rank of each picture among those of its class, 1 for the map that is least like the others."""
     shares, classes = shares_of(same_grid(maps)), np.array([class_of(row) for row in table])
     ranks = np.ones(len(table), np.int64)

@@ -87,13 +87,6 @@ def shares_of(values: NDArray[np.floating]) -> NDArray[np.float64]:
     return positive / np.maximum(positive.sum((-2, -1), keepdims=True), 1e-12)
 
 
-def border_of(grid: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Which patches are the outermost, ``[rows, cols]``."""
-    border = np.ones(grid, bool)
-    border[1:-1, 1:-1] = False
-    return border
-
-
 def measure(values: NDArray[np.floating], covered: NDArray[np.floating] | None) -> dict[str, Any]:
     """The figures of a map ``[rows, cols]`` and, if the object is known, of the share of each patch that it covers."""
     names = ("on_object", "peak_on_object", "object_area", "on_border", "patches_with_half")
@@ -101,7 +94,7 @@ def measure(values: NDArray[np.floating], covered: NDArray[np.floating] | None) 
     if covered is not None:
         found["object_area"] = float(covered.mean())
     if shares.any():
-        found["on_border"] = float(shares[border_of(shares.shape)].sum())
+        found["on_border"] = float(1 - shares[1:-1, 1:-1].sum())
         found["patches_with_half"] = int((np.sort(shares, axis=None)[::-1].cumsum() < 0.5 - 1e-9).sum()) + 1
         if covered is not None:
             found["on_object"] = float((shares * covered).sum())

@@ -38,10 +38,12 @@ def mark_of(item: Item) -> list[Any]:
     return [stamp_of(item.image), None if item.truth is None else str(item.truth)]
 
 
-def items_of(pictures: Any, truth: Any, limit: int | None) -> tuple[Iterator[Item], int | None]:
-    """The pictures, one after the other, and how many there are, if that is known; arguments as in ``audit``."""
+def items_of(pictures: Any, truth: Any, limit: int | None) -> tuple[Iterator[Item], int | None, set[str]]:
+    """The pictures, one after the other, how many there are, if that is known, and the folders that name a class."""
+    folders = set[str]()
     if isinstance(pictures, str | os.PathLike):
         pictures = _of_folder(Path(pictures))
+        folders = {item.truth for item in pictures if truth is None and item.truth}
     elif isinstance(pictures, Mapping):
         pictures = list(pictures.items())
     elif not isinstance(pictures, Iterable) and not hasattr(pictures, "__getitem__"):
@@ -50,9 +52,9 @@ def items_of(pictures: Any, truth: Any, limit: int | None) -> tuple[Iterator[Ite
     if isinstance(truth, Sequence) and count is not None and len(truth) != count:
         raise InputError(f"There are {len(truth)} truths for {count} pictures: give one for each.")
     if count is None or not hasattr(pictures, "__getitem__"):
-        return (_item(*one, truth) for one in islice(enumerate(pictures), limit)), count
+        return (_item(*one, truth) for one in islice(enumerate(pictures), limit)), count, folders
     few = count if limit is None else min(limit, count)
-    return (_item(at, pictures[at], truth) for at in (number * count // few for number in range(few))), few
+    return (_item(at, pictures[at], truth) for at in (number * count // few for number in range(few))), few, folders
 
 
 def _item(number: int, given: Any, truth: Any) -> Item:
@@ -90,16 +92,23 @@ class Objects:
                 raise InputError(NO_MASKS, path) from error
         by_name = found if isinstance(found, Mapping) else {f"#{number}": mask for number, mask in enumerate(found)}
         self._found = {_stem(str(name)): mask for name, mask in by_name.items()}
-        known = [(name, stamp_of(mask) or mask) for name, mask in sorted(self._found.items())]
+        if masks is not None and not self._found:
+            raise InputError(NO_MASKS, masks)
+        self.names = sorted(self._found)
+        known = [(name, stamp_of(self._found[name]) or self._found[name]) for name in self.names]
         self.checksum = zlib.crc32(repr(known).encode(errors="backslashreplace"))
+
+    def name_of(self, item: Item) -> str | None:
+        """The name of the mask of a picture; None if there is none."""
+        names = (_stem(item.name), _stem(Path(item.name).name), f"#{item.number}")
+        return next((name for name in names if name in self._found), None)
 
     def covered(self, item: Item, geometry: Geometry, grid: tuple[int, int]) -> NDArray[np.float64] | None:
         """The share of each patch that the object covers, ``[rows, cols]`` in [0, 1]; None if nothing is known of it.
 
         ``InputError`` if the mask has another size than the picture, or is none.
         """
-        names = (_stem(item.name), _stem(Path(item.name).name), f"#{item.number}")
-        given = next((self._found[name] for name in names if name in self._found), None)
+        given = self._found.get(self.name_of(item))
         if given is None:
             return None
         if isinstance(given, list | tuple) and np.shape(given)[-1:] == (4,):

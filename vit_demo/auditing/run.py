@@ -26,7 +26,7 @@ from vit_demo.auditing.pictures import Item, Objects, items_of, mark_of
 from vit_demo.auditing.record import Record, packed, unpacked
 from vit_demo.checks import whole_number
 from vit_demo.defaults import DEFAULT_METHOD, NUM_CLASSES
-from vit_demo.errors import InputError, LabelError
+from vit_demo.errors import InputError
 from vit_demo.inference.explainer import Explainer, Prepared
 from vit_demo.inference.inputs import read_each
 from vit_demo.inference.sequence import find_class
@@ -153,7 +153,11 @@ def audit(
         whole_number(limit, "The limit", 1)
     size, chosen = whole_number(batch_size, "The batch size", 1), find_method(method)
     explainer = model if isinstance(model, Explainer) else Explainer(model, **how)
-    (items, total), objects, problems = items_of(pictures, truth, limit), Objects(masks), list[tuple[str, str]]()
+    (items, total, folders), objects, problems = (
+        items_of(pictures, truth, limit),
+        Objects(masks),
+        list[tuple[str, str]](),
+    )
     first = next(prepared(explainer, items, problems), None)
     if first is None:
         why = ": ".join(problems[0]) if problems else "there are none."
@@ -162,15 +166,17 @@ def audit(
     if not preset.labels:
         raise InputError(f"{preset.name} has no classes: choose a model with a classifier head.")
     found = Audit(explainer, preset, patch_size, chosen.name, problems=problems)
-    other, class_of = None, cache(partial(class_index, preset.labels))
-    if against is not None:
-        other = find_class(preset.labels, against, preset.title)
+    other = None if against is None else find_class(preset.labels, against, preset.title)
+    class_of = cache(partial(class_index, preset.labels))
+    for folder in sorted(folders):
+        class_of(folder)
     settings = {"network": run(checksum), "labels": preset.labels, "patch_size": patch_size, "method": chosen.name}
     settings |= {"against": other, "faithfulness": faithfulness, "masks": objects.checksum}
-    items = chain([item], items)
+    items, has_masks = chain([item], items), masks is None
     bar = tqdm(total=total, initial=len(problems), unit=" pictures", disable=None, leave=False)
     with bar, Record(None if out is None else Path(out), settings) as record:
         while part := list(islice(items, size)):
+            has_masks = has_masks or any(map(objects.name_of, part))
             entries: dict[str, Any] = {item.name: record.find(item.name, mark_of(item)) for item in part}
             ready = prepared(explainer, (item for item in part if entries[item.name] is None), problems)
             for _, group in groupby(list(ready), lambda one: one[1].given.pixels.shape):
@@ -181,8 +187,10 @@ def audit(
                 if (entry := entries[item.name]) is not None:
                     found._add(item, entry)
             bar.update(len(part))
-    ranks = unusual(found.table, found.maps)
-    for row, rank in zip(found.table, ranks, strict=True):
+    if not has_masks:
+        names = f"{objects.names[0]}, and {found.table[0]['file']}, for example."
+        problems.append(("masks", f"None of them has the name of a picture: {names}"))
+    for row, rank in zip(found.table, unusual(found.table, found.maps), strict=True):
         row["unusual"] = rank
     found.groups = groups_of(found.table, found.maps, found.tokens, seed)
     return found
@@ -251,8 +259,4 @@ def _copy(item: Item, shown: Image.Image) -> str:
 
 def class_index(labels: Sequence[str], truth: Any) -> int:
     """The index of a class by its label, as a folder is named or by its number; ``LabelError`` if there is none."""
-    if isinstance(truth, str):
-        return folder_classes([truth], labels)[truth]
-    if (index := whole_number(truth, "A true class", 0)) >= len(labels):
-        raise LabelError(f"There is no class {index}: the model has {len(labels)}, counted from 0.")
-    return index
+    return folder_classes([truth], labels)[truth] if isinstance(truth, str) else find_class(labels, truth, "The model")
