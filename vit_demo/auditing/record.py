@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +22,16 @@ class Record:
     """
 
     def __init__(self, folder: Path | None, settings: dict[str, Any]) -> None:
-        self._done, self._file = dict[str, dict[str, Any]](), None
-        if folder is None:
-            return
-        path, head = folder / FILE, json.dumps(settings)
+        path, head = (folder / FILE if folder else Path(os.devnull)), json.dumps(settings)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             lines = path.read_text("utf-8").splitlines() if path.exists() else []
             if lines and lines[0] != head:
                 raise InputError(f"{folder} holds an audit of another model or by other choices: name another folder.")
-            for line in lines[1:]:
-                if line.endswith("}"):  # one may have been cut off
-                    entry = json.loads(line)
-                    self._done[entry["row"]["file"]] = entry
-            self._file = path.open("a", encoding="utf-8")
-            self._file.write("\n" if lines else f"{head}\n")
+            entries = [json.loads(line) for line in lines[1:] if line.endswith("}")]  # one may have been cut off
+            self._done = {entry["row"]["file"]: entry for entry in entries}
+            self.file = path.open("a", encoding="utf-8")
+            self.file.write("\n" if lines else f"{head}\n")
         except (OSError, UnicodeError, json.JSONDecodeError, KeyError) as error:
             raise InputError(f"{path} cannot be used ({error}): name another folder.") from error
 
@@ -46,16 +42,8 @@ class Record:
 
     def add(self, entry: dict[str, Any]) -> None:
         """Keeps an entry."""
-        if self._file is not None:
-            self._file.write(json.dumps(entry) + "\n")
-            self._file.flush()
-
-    def __enter__(self) -> Record:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+        self.file.write(json.dumps(entry) + "\n")
+        self.file.flush()
 
 
 def stamp_of(image: Any) -> list[int] | None:

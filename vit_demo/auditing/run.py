@@ -174,7 +174,8 @@ def audit(
     settings |= {"against": other, "faithfulness": faithfulness, "masks": objects.checksum}
     items, has_masks = chain([item], items), masks is None
     bar = tqdm(total=total, initial=len(problems), unit=" pictures", disable=None, leave=False)
-    with bar, Record(None if out is None else Path(out), settings) as record:
+    record = Record(None if out is None else Path(out), settings)
+    with bar, record.file:
         while part := list(islice(items, size)):
             has_masks = has_masks or any(map(objects.name_of, part))
             entries: dict[str, Any] = {item.name: record.find(item.name, mark_of(item)) for item in part}
