@@ -25,13 +25,14 @@ class Record:
         path, head = (folder / FILE if folder else Path(os.devnull)), json.dumps(settings)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            lines = path.read_text("utf-8").splitlines() if path.exists() else []
-            if lines and lines[0] != head:
+            self.file = path.open("a+", encoding="utf-8")
+            self.file.seek(0)
+            if (first := self.file.readline().rstrip("\n")) not in ("", head):
+                self.file.close()
                 raise InputError(f"{folder} holds an audit of another model or by other choices: name another folder.")
-            entries = [json.loads(line) for line in lines[1:] if line.endswith("}")]  # one may have been cut off
+            entries = (json.loads(line) for line in self.file if line.endswith("}\n"))  # one may have been cut off
             self._done = {entry["row"]["file"]: entry for entry in entries}
-            self.file = path.open("a", encoding="utf-8")
-            self.file.write("\n" if lines else f"{head}\n")
+            self.file.write("\n" if first else f"{head}\n")
         except (OSError, UnicodeError, json.JSONDecodeError, KeyError) as error:
             raise InputError(f"{path} cannot be used ({error}): name another folder.") from error
 
