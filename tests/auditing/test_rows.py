@@ -246,6 +246,8 @@ def test_the_table_is_written(explainer, folder, tmp_path):
         ({"truth": ["cat", "bird"]}, "no class 'bird'"),
         ({"truth": [0, 3]}, "no class 3: choose one of its 3 labels"),
         ({"truth": [0, -1]}, "no class -1: choose one of its 3 labels"),
+        ({"pictures": (name for name in ["a.png"]), "truth": []}, "Truths are a list with one for each picture"),
+        ({"truth": 3}, "Truths are a list with one for each picture"),
         ({"masks": "nowhere.csv"}, "holds no masks"),
         ({"limit": 0}, "The limit must be a whole number from 1"),
         ({"batch_size": 0}, "The batch size must be a whole number from 1"),

@@ -63,7 +63,12 @@ def _item(number: int, given: Any, truth: Any) -> Item:
         image, of = given if isinstance(given, tuple | list) and len(given) == 2 else (given, None)
         item = Item(os.fsdecode(image) if isinstance(image, str | os.PathLike) else str(number), image, of, number)
     if truth is not None:
-        item = item._replace(truth=truth.get(item.name) if isinstance(truth, Mapping) else truth[number])
+        try:
+            item = item._replace(truth=truth.get(item.name) if isinstance(truth, Mapping) else truth[number])
+        except (IndexError, TypeError) as error:
+            raise InputError(
+                "Truths are a list with one for each picture, or a dict by the pictures' names."
+            ) from error
     return item._replace(truth=item.truth.item()) if hasattr(item.truth, "item") else item
 
 

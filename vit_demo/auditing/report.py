@@ -31,6 +31,7 @@ SIDE = 136
 """Of the pictures in rows, in CSS pixels."""
 BLANK = Image.new("L", (SIDE, SIDE))
 FOOTER = "Over each picture: {} for its class. Its colours end at its largest value."
+PLACES = "a corner, an edge, the border or, with masks, the surroundings of the object"
 BACK = ("All classes", "../index.html")
 SMALL = 128
 """Longest side of the copy of a picture that its link to the page holds, in pixels."""
@@ -163,18 +164,14 @@ def _summary(audit: Audit, links: list[tuple[str, str]]) -> Section:
     known = [row for row in table if row["right"] is not None]
     wrong = [row for row in known if not row["right"]]
     suspicious = sum(group.is_suspicious for group in audit.groups)
-    lines = [
-        "No group of pictures rests on a corner, an edge, the border or, with masks, the surroundings of the object, "
-        "as far as maps can tell."
-        if not suspicious
-        else f"{suspicious} of {len(audit.groups)} groups rest on something beside the object; they come first."
-    ]
+    lines = [f"{suspicious} of {len(audit.groups)} groups rest on something beside the object; they come first."]
+    if not suspicious:
+        lines = [f"No group of pictures rests on {PLACES}, as far as maps can tell."]
     if known:
-        sure = sum(row["probability"] >= 0.9 for row in wrong)
-        lines.append(
-            f"{len(known) - len(wrong)} of {len(known)} pictures are right, {percent(1 - len(wrong) / len(known))}."
-        )
+        right = len(known) - len(wrong)
+        lines.append(f"{right} of {len(known)} pictures are right, {percent(right / len(known))}.")
         if audit.preset.scores != "none":
+            sure = sum(row["probability"] >= 0.9 for row in wrong)
             lines.append(f"Wrong with a probability of at least 90 %: {sure} of {len(wrong)}.")
     pictures = Counter(map(class_of, table))
     enough = sum(count >= LEAST_PICTURES for count in pictures.values())

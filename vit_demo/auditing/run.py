@@ -35,6 +35,8 @@ from vit_demo.scores import to_scores
 from vit_demo.training.labelled_folder import folder_classes
 from vit_demo.weights import Preset
 
+Ready = tuple[Item, Prepared]
+ClassOf = Callable[[Any], int]
 SIDE = 224
 """Least longest side, in pixels, of the copies of pictures that are no files."""
 
@@ -197,9 +199,7 @@ def audit(
     return found
 
 
-def prepared(
-    explainer: Explainer, items: Iterable[Item], problems: list[tuple[str, str]]
-) -> Iterator[tuple[Item, Prepared]]:
+def prepared(explainer: Explainer, items: Iterable[Item], problems: list[tuple[str, str]]) -> Iterator[Ready]:
     """Each picture, ready for a network; one that cannot be used is a problem, and left out."""
 
     def note(name: str, _: object, error: InputError) -> None:
@@ -211,12 +211,7 @@ def prepared(
 
 
 def entries_of(
-    group: list[tuple[Item, Prepared]],
-    method: str,
-    against: int | None,
-    class_of: Callable[[Any], int],
-    objects: Objects,
-    faithfulness: bool,
+    group: list[Ready], method: str, against: int | None, class_of: ClassOf, objects: Objects, faithfulness: bool
 ) -> Iterator[tuple[Item, dict[str, Any]]]:
     """What is kept of pictures whose inputs have one shape."""
     preset, run = group[0][1].preset, group[0][1].run
@@ -242,10 +237,9 @@ def entries_of(
         }
         if faithfulness:
             one = pixels[index : index + 1]
-            row["insertion_minus_deletion"] = run(
-                tested, one, predicted if truth < 0 else truth, maps[index], slow=True
-            )
-        top = list(zip([preset.labels[k] for k in best.indices[index]], best.values[index].tolist(), strict=True))
+            target = predicted if truth < 0 else truth
+            row["insertion_minus_deletion"] = run(tested, one, target, maps[index], slow=True)
+        top = list(zip([preset.labels[k] for k in best.indices[index]], [probability, *others], strict=True))
         entry = {"row": row, "top": top, "problem": problem, "map": packed(maps[index]), "token": packed(tokens[index])}
         yield item, entry | {"stamp": mark_of(item), "image": _copy(item, given.image)}
 
