@@ -113,12 +113,12 @@ class Objects:
 
         ``InputError`` if the mask has another size than the picture, or is none.
         """
-        given = self._found.get(self.name_of(item))
+        given = self._found.get(self.name_of(item) or "")
         if given is None:
             return None
         if isinstance(given, list | tuple) and np.shape(given)[-1:] == (4,):
             mask = Image.new("L", geometry.source_size)
-            for left, top, right, bottom in np.reshape(given, (-1, 4)).tolist():
+            for left, top, right, bottom in np.clip(np.reshape(given, (-1, 4)), 0, geometry.source_size * 2).tolist():
                 if left < right and top < bottom:
                     ImageDraw.Draw(mask).rectangle((left, top, right - 1, bottom - 1), fill=255)
         else:
@@ -150,4 +150,4 @@ def _boxes(path: Path) -> dict[str, list[list[float]]]:
 
 
 def _stem(name: str) -> str:
-    return Path(name).with_suffix("").as_posix()
+    return Path(name).as_posix().removesuffix(Path(name).suffix)
