@@ -165,6 +165,16 @@ def digits_preset(name: str, title: str, config: ViTConfig, source: str, **field
     return replace(like, patch_sizes=(config.patch_size,), default_patch_size=config.patch_size)
 
 
+def config_in(header: dict[str, str], path: Path, remedy: str) -> ViTConfig:
+    """The shape of a network in the header of its file; ``CheckpointError`` with a remedy if there is none in it."""
+    try:
+        config = ViTConfig(**json.loads(header["config"]))
+        check_network(config)
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"The header of {path.name} holds no valid config: {remedy}.") from error
+    return config
+
+
 def folder_preset(name: str, folder: Path, revision: str) -> Preset | None:
     """The preset of a folder that ``save_digits`` wrote; None for any other.
 
@@ -175,11 +185,7 @@ def folder_preset(name: str, folder: Path, revision: str) -> Preset | None:
     header = read_metadata(path) if path.is_file() else {}
     if header.get("format") != FORMAT:
         return None
-    try:
-        config = ViTConfig(**json.loads(header["config"]))
-        check_network(config)
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"The header of {path.name} holds no valid config: train the network again.") from error
+    config = config_in(header, path, "train the network again")
     return digits_preset(name, folder.name, config, "folder", repo=str(folder), revision=revision)
 
 
