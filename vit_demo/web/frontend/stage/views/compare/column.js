@@ -114,7 +114,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     canvas.setAttribute("aria-label", words);
   }
 
-  return { element, show, repaint: () => shown && paint() };
+  return { element, show };
 }
 
 const sameForEvery = ({ label }) => translate("{method} does not depend on the class", { method: translate(label) });
