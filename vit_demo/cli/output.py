@@ -65,7 +65,7 @@ def write_picture(path: Path, picture: Image.Image) -> None:
 
 
 def prediction_json(result: Exploration) -> dict[str, Any]:
-    """The model of a result, and its five most likely classes, as JSON values."""
+    """The model of a result, and its most likely classes, as JSON values."""
     return {
         "preset": result.preset.name,
         "patch_size": result.patch_size,
