@@ -46,13 +46,10 @@ def find_ink(image: Image.Image) -> np.ndarray | None:
 
     Ink is float32 [H, W] from 0 (paper) to 1, or None if there is nothing but paper and specks.
     """
-    image = _reduce_to(image, 1024)  # finer detail takes time and adds nothing
+    image = _as_grey(_reduce_to(image, 1024))  # finer detail takes time and adds nothing
     is_thumbnail = max(image.size) < _THUMBNAIL
     image = image if is_thumbnail else _without_bars(image)
-    channels = np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))  # [3, H, W]
-    if np.array_equal(channels[:2], channels[1:]):
-        channels = channels[:1]  # one is enough for a grey picture, such as a drawing
-    contrast, flat = _contrast_on_uniform_paper(channels)
+    contrast, flat = _contrast_on_uniform_paper(_channels(image))
     floor = 0.0
     photo = not flat and max(image.size) >= _THUMBNAIL  # only a photo has paper of varying colour
     if photo:
@@ -69,6 +66,18 @@ def find_ink(image: Image.Image) -> np.ndarray | None:
     if photo:  # pressure and light vary along a stroke, but MNIST's strokes are uniform
         ink = ((ink - 0.25) * 2).clip(0, 1)
     return _remove_specks(ink if is_thumbnail else _without_lines(ink), photo, is_thumbnail)
+
+
+def _as_grey(image: Image.Image) -> Image.Image:
+    """One channel of a picture whose three are equal, such as a drawing; any other as it is."""
+    red, green, blue = image.split()
+    levels = red.tobytes()
+    return red if levels == green.tobytes() and levels == blue.tobytes() else image
+
+
+def _channels(image: Image.Image) -> np.ndarray:
+    """The levels of a grey or RGB picture: uint8 ``[C, H, W]``."""
+    return np.stack([np.asarray(channel) for channel in image.split()])
 
 
 def _reduce_to(image: Image.Image, side: int) -> Image.Image:
@@ -114,9 +123,9 @@ def _contrast_under_uneven_light(image: Image.Image) -> np.ndarray:
     """
     small = image.copy()
     small.thumbnail((128, 128))  # light changes slowly
-    pixels, coarse = _channels_first(image), _channels_first(small)
+    pixels, coarse = (_channels(each).astype(np.float32) for each in (image, small))
     # Ink covers few pixels, which differ much from their surroundings: dark ink skews the differences downwards.
-    difference = coarse - _channels_first(small.filter(ImageFilter.BoxBlur(16)))
+    difference = coarse - _channels(small.filter(ImageFilter.BoxBlur(16)))
     difference = difference[:, 10:-10, 10:-10]  # the edge may show a cell's border or the table
     if (difference[np.abs(difference) > _MIN_CONTRAST] ** 3).sum() > 0:
         pixels, coarse = 255 - pixels, 255 - coarse
@@ -125,19 +134,15 @@ def _contrast_under_uneven_light(image: Image.Image) -> np.ndarray:
     margin = first // 2 + second // 2
     padded = np.pad(coarse, ((0, 0), (margin, margin), (margin, margin)), mode="edge")
     closed = ndimage.minimum_filter(ndimage.maximum_filter(padded, (1, first, first)), (1, second, second))
-    paper = torch.from_numpy(closed[None, :, margin:-margin, margin:-margin])  # [1, 3, h, w]
+    paper = torch.from_numpy(closed[None, :, margin:-margin, margin:-margin])  # [1, C, h, w]
     paper = F.interpolate(paper, size=pixels.shape[1:], mode="bilinear").clamp(min=1)[0]
     return ((1 - pixels / paper.numpy()).max(axis=0) * 255).astype(np.float32)
-
-
-def _channels_first(image: Image.Image) -> np.ndarray:
-    return np.asarray(image, dtype=np.float32).transpose(2, 0, 1)  # [3, H, W]
 
 
 def _without_bars(image: Image.Image) -> Image.Image:
     """Cuts off a pair of bars, as a letterbox has: lines at both ends in one colour, and none of it beside them."""
     block = -(-max(image.size) // 128)
-    pixels = np.ascontiguousarray(np.asarray(image.reduce(block), np.float32).transpose(2, 0, 1))
+    pixels = _channels(image.reduce(block)).astype(np.float32)
     box = [0, 0, *image.size]
     for axis, first_line in ((1, pixels[:, 0]), (0, pixels[:, :, 0])):
         distance = np.abs(pixels - first_line.mean(1)[:, None, None]).max(0)
@@ -151,7 +156,7 @@ def _without_bars(image: Image.Image) -> Image.Image:
 
 
 def _shows_writing(pixels: np.ndarray) -> bool:
-    """Whether there is paper all around and ink within it, in pixels ``[3, H, W]``: a stroke alone has no paper."""
+    """Whether there is paper all around and ink within it, in pixels ``[C, H, W]``: a stroke alone has no paper."""
     border = border_of(pixels[0])
     paper = np.median(pixels[:, border], axis=1)
     ink = np.abs(pixels - paper[:, None, None]).max(0) > _INK
@@ -219,9 +224,9 @@ def _remove_specks(ink: np.ndarray, photo: bool, is_thumbnail: bool) -> np.ndarr
 def _pieces_at_edges(labels: np.ndarray, amount: np.ndarray, photo: bool) -> list[int]:
     """Components that are not strokes: frames, and what fills or follows an edge; in photos all that touch an edge."""
     sides = [labels[0], labels[-1], labels[:, 0], labels[:, -1]]
-    touching = set(np.concatenate(sides)) - {0}
+    touching = set(np.concatenate(sides).tolist()) - {0}
     depth = round(_FRAME * max(labels.shape))
-    inland = set(np.unique(labels[depth:-depth, depth:-depth]))
+    inland = set(labels[depth:-depth, depth:-depth].ravel().tolist()) if touching and not photo else set()
     found = [i for i in touching if photo or i not in inland or any((side == i).mean() > 0.9 for side in sides)]
     boxes = ndimage.find_objects(labels)
     for i in map(int, np.argsort(amount)[-8:]):  # the largest few

@@ -141,12 +141,11 @@ def payload(result: Exploration, request: ResultRequest | None = None, num_class
         request: The request that it answers; see ``source_of``.
         num_classes: Number of classes that can be chosen.
     """
-    preset = result.preset
-    trace = result.trace
+    preset, trace, source = result.preset, result.trace, source_of(result, request)
     return {
         "run": str(next(_runs)),
-        "source": source_of(result, request),
-        "image": data_url(result.image),
+        "source": source,
+        "image": source.get("digit") or data_url(result.image),
         "size": list(result.image.size),
         "pixelated": preset.task == "digits",
         "photo": _photo(result),
