@@ -17,7 +17,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import torch
 from safetensors.torch import save_file
 
-from vit_demo.errors import CheckpointError, InputError, PresetError
+from vit_demo.checks import writing
+from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.resources import memory_limit
 from vit_demo.weights.limits import check_network
@@ -208,9 +209,7 @@ def save_digits(folder: Path, model: ViT, history: Any) -> Path:
     tensors = {
         name: value.detach().clone(memory_format=torch.contiguous_format) for name, value in model.state_dict().items()
     }
-    try:
+    with writing(path):
         folder.mkdir(parents=True, exist_ok=True)
         save_file(tensors, path, header)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
     return path
