@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -81,6 +82,18 @@ def find_device(name: str | torch.device) -> torch.device:
 def is_picture(path: Path) -> bool:
     """Whether a file of a folder is taken for a picture."""
     return path.suffix.lower() in PICTURE_SUFFIXES and path.is_file()
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Within it, a file is written; ``InputError`` with its path if that is not possible."""
+    from safetensors import SafetensorError  # here, because the process that decodes pictures needs none
+
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", error)
+        raise InputError(f"{os.fspath(path)} cannot be written ({reason}): choose another folder.") from error
 
 
 def path_or_name(preset: Any) -> str:

@@ -50,7 +50,7 @@ test("numbers arrive as they were sent", () => {
   assert.deepEqual(shared.labels.depth_class, fixture.steps.depths);
   const probabilities = [...shared.logits].map((logit) => Math.exp(logit - shared.logsumexp[0]));
   assertClose(probabilities, fixture.steps.probabilities, 1e-5);
-  assertClose(shared.depth_final.slice(-1), fixture.steps.probabilities.slice(0, 1), 1e-5);
+  assertClose(shared.depth_top.slice(-1), fixture.steps.probabilities.slice(0, 1), 1e-5);
 });
 
 test("products are summed over the channels", () => {

@@ -1,18 +1,20 @@
 """From which value on a map shows something that matters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 import vit_demo
 from vit_demo.methods import METHODS
-from vit_demo.methods.units import FLOORS, floor_of
+from vit_demo.methods.units import FLOORS
 from vit_demo.web.catalog.example_digits import example_picture
 
 
 def test_every_floor_is_of_a_unit_that_a_method_has():
     assert FLOORS.keys() <= {method.unit for method in METHODS.values()}
-    assert floor_of("a unit of a new method").at(50) == 0
+    assert replace(METHODS["attention"], unit="a unit of a new method").floor.at(50) == 0
 
 
 def test_the_reasons_are_true():

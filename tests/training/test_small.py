@@ -175,6 +175,9 @@ def test_a_folder_holds_the_network(trained, tmp_path):
     (folder / "model.safetensors").write_bytes(broken.replace(b'\\"depth\\": 1', b'\\"depth\\": 0'))
     with pytest.raises(InputError):
         vit_demo.explore(digit, folder)
+    (tmp_path / "taken" / "model.safetensors").mkdir(parents=True)
+    with pytest.raises(InputError, match="cannot be written"):
+        save_digits(tmp_path / "taken", *trained)
 
 
 def test_the_command_trains_and_explains(tmp_path, capsys, monkeypatch):

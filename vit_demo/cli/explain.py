@@ -141,7 +141,7 @@ def _file_name(label: str) -> str:
 
 
 def print_text(explained: Explained, paths: list[Path], *, with_name: bool) -> None:
-    """Prints the five most likely classes, the paths of the pictures, and the model."""
+    """Prints the most likely classes, the paths of the pictures, and the model."""
     result = explained.result
     scores = result.preset.scores
     confidence = "" if result.is_confident or not result.labels or scores == "none" else "; low confidence"

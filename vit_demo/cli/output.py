@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from vit_demo.checks import writing
 from vit_demo.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,14 +59,12 @@ def write_picture(path: Path, picture: Image.Image) -> None:
     """Writes a picture as PNG, and makes the folder of the file; ``InputError`` if that is not possible."""
     picture.save(buffer := io.BytesIO(), "PNG")
     make_folder(path.parent)
-    try:
+    with writing(path):
         path.write_bytes(buffer.getvalue())
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
 
 
 def prediction_json(result: Exploration) -> dict[str, Any]:
-    """The model of a result, and its five most likely classes, as JSON values."""
+    """The model of a result, and its most likely classes, as JSON values."""
     return {
         "preset": result.preset.name,
         "patch_size": result.patch_size,

@@ -3,7 +3,6 @@
 import argparse
 from pathlib import Path
 
-from vit_demo.checks import is_picture
 from vit_demo.cli.output import print_lines
 from vit_demo.cli.parser import Commands, add_command, add_device, add_fit
 
@@ -29,7 +28,7 @@ def run(options: argparse.Namespace) -> None:
     from vit_demo.training.labelled_folder import pictures_by_folder
 
     taught = teach(
-        pictures_by_folder(options.folder, is_picture),
+        pictures_by_folder(options.folder),
         options.model,
         patch_size=options.patch_size,
         device=options.device,

@@ -53,10 +53,7 @@ def patch_tokens(
         count: How many classes are returned for each patch, at most.
         **options: As in ``TracedViT.forward``.
     """
-    trace = Trace(record_tokens=True)
-    model(images, trace, **options)
-    trace.check_tokens()
-    found = [_read(model, x[0], count) for x in trace.tokens]
+    found = [_read(model, x[0], count) for x in _tokens(model, images, **options)]
     return PatchTokens(*(torch.stack(values) for values in zip(*found, strict=True)))
 
 
@@ -67,10 +64,7 @@ def logit_lens(model: TracedViT, images: Tensor, **options: Unpack[PassOptions])
     Returns:
         Logits ``[B, blocks + 1, K]`` float32: before the first block, then after each; the last are the model's output.
     """
-    trace = Trace(record_tokens=True)
-    model(images, trace, **options)
-    trace.check_tokens()
-    return torch.stack([model.forward_head(x) for x in trace.tokens], dim=1).float()
+    return torch.stack([model.forward_head(x) for x in _tokens(model, images, **options)], dim=1).float()
 
 
 @torch.no_grad()
@@ -86,10 +80,16 @@ def block_tokens(
         norm: Whether the final norm is applied, as where the head reads them.
         **options: As in ``TracedViT.forward``.
     """
+    tokens = _tokens(model, images, **options)[depth]
+    return (model.final_norm(tokens) if norm else tokens).float()
+
+
+def _tokens(model: TracedViT, images: Tensor, **options: Unpack[PassOptions]) -> list[Tensor]:
+    """The tokens of every depth, ``[B, N, D]`` each, prefix included; ``InputError`` if they are not seen."""
     trace = Trace(record_tokens=True)
     model(images, trace, **options)
     trace.check_tokens()
-    return (model.final_norm(trace.tokens[depth]) if norm else trace.tokens[depth]).float()
+    return trace.tokens
 
 
 def _read(model: TracedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from vit_demo import inference
+from vit_demo.checks import writing
 from vit_demo.defaults import NUM_CLASSES
-from vit_demo.errors import InputError
 from vit_demo.inference.result import Result
 
 if TYPE_CHECKING:
@@ -69,10 +68,8 @@ def to_html(ex: Result, path: str | os.PathLike[str]) -> None:
         InputError: If the file cannot be written.
     """
     assert inference.result_page is not None
-    try:
+    with writing(path):
         Path(path).write_text(inference.result_page(ex), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"The page cannot be written to {os.fspath(path)!r}: {error.strerror}.") from error
 
 
 def table(explorations: Iterable[Result] | Mapping[Any, Result]) -> list[dict[str, Any]]:
@@ -136,8 +133,6 @@ def save(ex: Result, path: str | os.PathLike[str]) -> None:
         "source": ex.source,
         "dropped": ex.dropped,
     }
-    try:
-        alone = {name: value.cpu().clone(memory_format=torch.contiguous_format) for name, value in tensors.items()}
+    alone = {name: value.cpu().clone(memory_format=torch.contiguous_format) for name, value in tensors.items()}
+    with writing(path):
         save_file(alone, os.fspath(path), {"format": FORMAT, "about": json.dumps(about)})
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"The result cannot be written to {os.fspath(path)!r}: {error}.") from error

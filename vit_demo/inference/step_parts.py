@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from vit_demo.model.vit import PatchEmbed
 from vit_demo.trace import Trace, TracedViT
-from vit_demo.trace.running import in_this_thread
+from vit_demo.trace.running import hooked
 
 Numbers = dict[str, Tensor]
 
@@ -56,7 +56,6 @@ def watch(modules: Iterable[nn.Module], note: Callable[[nn.Module, bool, Tensor]
     Only in this thread: others may run the same network meanwhile.
     """
 
-    @in_this_thread
     def see(module: nn.Module, enters: bool, values: Iterable[Any]) -> None:
         x = next((value for value in values if isinstance(value, Tensor)), None)
         if x is not None:
@@ -65,20 +64,11 @@ def watch(modules: Iterable[nn.Module], note: Callable[[nn.Module, bool, Tensor]
     def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         see(module, True, (*args, *kwargs.values()))
 
-    def leave(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+    def leave(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         see(module, False, output if isinstance(output, tuple) else (output,))
 
-    handles = []
-    for module in modules:
-        handles += [
-            module.register_forward_pre_hook(enter, with_kwargs=True),
-            module.register_forward_hook(leave),
-        ]
-    try:
+    with hooked(modules, enter, leave):
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @contextmanager

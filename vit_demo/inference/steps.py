@@ -65,9 +65,8 @@ def describe_network(
         - ``contrast``: ``[rows * cols]``: standard deviation of the pixels of each patch; 0 for a dropped one.
         - ``pooled``: ``[num_features]``: what the classifier head reads, or else the output.
         - With classes: ``depth_class`` and ``depth_top`` ``[blocks + 1]``: the most likely class before the first block
-          and after each, and its probability; ``depth_final`` ``[blocks + 1]``: the probability of the class that is
-          predicted in the end; ``classes``, ``logits`` ``[up to 5]``: the most likely classes, most likely first;
-          ``logsumexp``: ``[1]``, of all logits.
+          and after each, and its probability; ``classes``, ``logits`` ``[up to 5]``: the most likely classes, most
+          likely first; ``logsumexp``: ``[1]``, of all logits.
         - Without classes: ``depth_similarity`` ``[blocks + 1]``: cosine similarity of the output of each depth to the
           last; ``alike`` ``[rows * cols]``: cosine similarity of each patch's last token to the output, if that is a
           token or a mean of tokens; 0 for a dropped patch.
@@ -231,7 +230,6 @@ def _classes(probabilities: Tensor, logits: Tensor) -> Numbers:
     return {
         "depth_class": index,
         "depth_top": top,
-        "depth_final": probabilities[:, order[0]],
         "classes": order,
         "logits": logits[order],
         "logsumexp": logits.logsumexp(0, keepdim=True),

@@ -10,7 +10,7 @@ A method is one file in this folder with one decorated function::
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from numbers import Integral
 from typing import Any, Literal, TypeVar, get_args
 
@@ -20,7 +20,7 @@ from torch import Tensor
 from vit_demo.checks import did_you_mean
 from vit_demo.defaults import DIRECTIONS
 from vit_demo.errors import InputError
-from vit_demo.methods.units import Floor, floor_of
+from vit_demo.methods.units import FLOORS, Floor
 from vit_demo.trace import Trace, TracedViT
 from vit_demo.trace.trace import to_grid
 
@@ -132,8 +132,8 @@ class Method:
 
     @property
     def floor(self) -> Floor:
-        """The value that a map must reach to show anything that matters."""
-        return floor_of(self.unit)
+        """The value that a map must reach to show anything that matters; 0 for a unit without one."""
+        return FLOORS.get(self.unit, Floor(0.0, ""))
 
     def style(self, num_tokens: int) -> dict[str, Any]:
         """How a map of so many tokens is coloured: the arguments ``signed`` and ``floor`` of ``render.overlay``."""
@@ -180,7 +180,7 @@ class Method:
         """What people and programs choose by, as plain values for JSON."""
         names = ("name", "title", "class_specific", "cost", "unit", "signed", "use", "recommended", "description")
         values = {name: getattr(self, name) for name in names}
-        return values | {"floor": self.floor.to_dict(), "options": [one.to_dict() for one in self.options]}
+        return values | {"floor": asdict(self.floor), "options": [one.to_dict() for one in self.options]}
 
 
 METHODS: dict[str, Method] = {}

@@ -5,7 +5,6 @@ other. The scale therefore never ends below the floor of the unit, and such a ma
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -26,10 +25,6 @@ class Floor:
         """The floor for a sequence of so many tokens."""
         return self.value / num_tokens if self.per_token else self.value
 
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes as plain values for JSON."""
-        return {"value": self.value, "reason": self.reason, "per_token": self.per_token}
-
 
 _EVEN_SHARE = Floor(1.0, "No patch gets as much as an even share, so the map points to none of them.", per_token=True)
 
@@ -46,10 +41,3 @@ FLOORS = {
     "standard deviations of the score": Floor(0.05, "The values are no larger than the error of the estimate."),
 }
 """By unit. Lengths of vectors have none: how long a vector must be to matter differs between models and blocks."""
-
-NO_FLOOR = Floor(0.0, "")
-
-
-def floor_of(unit: str) -> Floor:
-    """The floor of a unit; 0 for a unit without one."""
-    return FLOORS.get(unit, NO_FLOOR)

@@ -48,9 +48,7 @@ class FairQueue(Generic[T]):
     def done(self, owner: str) -> None:
         """Marks an item of an owner as done."""
         with self._changed:
-            self._taken[owner] -= 1
-            if not self._taken[owner]:
-                del self._taken[owner]
+            self._taken -= Counter([owner])  # keeps no zeros
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -105,7 +103,5 @@ class ByteSemaphore:
 
     def _hold(self, owner: str, nbytes: int) -> None:
         self._free -= nbytes
-        self._held[owner] += nbytes
-        if not self._held[owner]:
-            del self._held[owner]
+        self._held += Counter({owner: nbytes})  # keeps no zeros
         self._changed.notify_all()

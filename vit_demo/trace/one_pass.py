@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from contextlib import ExitStack
 from typing import Any
 
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 from vit_demo.trace.attention_mode import LOWEST, AttentionMode
-from vit_demo.trace.running import in_this_thread
+from vit_demo.trace.running import hooked
 from vit_demo.trace.structure import Structure, input_of, with_input
 from vit_demo.trace.trace import Trace
 
@@ -42,7 +41,7 @@ class Pass(AttentionMode):
         # In a small network, seeing all of torch's functions costs a tenth of the time or more.
         records_calls = trace is not None and not structure.kernels
         self._is_watched = attention_fn is not None or self._masks or records_calls
-        self._handles: list[RemovableHandle] = []
+        self._hooks = ExitStack()
         self.count = 0
 
     def __enter__(self) -> Pass:
@@ -50,24 +49,22 @@ class Pass(AttentionMode):
         find = self._module.get_submodule
         records_tokens = trace is not None and trace.record_tokens
         if self._kept is not None or records_tokens:
-            entry, end = find(structure.entry), find(structure.exit)
-            self._hook(partial(entry.register_forward_pre_hook, with_kwargs=True), self._enter)
-            self._hook(end.register_forward_hook, lambda _, output: self._leave(output))
+            self._hooks.enter_context(hooked([find(structure.entry)], self._enter))
+            self._hooks.enter_context(hooked([find(structure.exit)], leave=self._leave))
         if records_tokens and structure.shows_tokens:
-            for block in structure.blocks:
-                self._hook(find(block).register_forward_hook, lambda _, output: self._note(output))
+            blocks = map(find, structure.blocks)
+            self._hooks.enter_context(hooked(blocks, leave=lambda *given: self._note(given[-1])))
         if self._is_watched:
             super().__enter__()
         elif trace is not None:
-            for kernel in structure.kernels:
-                self._hook(find(kernel).register_forward_pre_hook, lambda args: trace.add(*args))
+            kernels = map(find, structure.kernels)
+            self._hooks.enter_context(hooked(kernels, lambda _, args, __: trace.add(*args)))
         return self
 
     def __exit__(self, *raised: Any) -> None:
         if self._is_watched:
             super().__exit__(*raised)
-        for handle in self._handles:
-            handle.remove()
+        self._hooks.close()
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Records a self-attention, and computes it in the way that was asked for."""
@@ -97,17 +94,13 @@ class Pass(AttentionMode):
             out = whole.scatter(2, rows.expand(len(out), out.shape[1], -1, out.shape[3]), out)
         return structure.own_order(out, 2)
 
-    def _hook(self, register: Callable[..., RemovableHandle], hook: Callable[..., Any]) -> None:
-        """Registers a hook of a module that runs in this thread alone."""
-        self._handles.append(register(in_this_thread(lambda _, *given: hook(*given))))
-
-    def _enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _enter(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given, structure = input_of(args, kwargs), self._structure
         if self._leaves_out:
             given = structure.pack(self._gather(structure.unpack(given)), given)
         return with_input(args, kwargs, self._note(given))
 
-    def _leave(self, output: Any) -> Any:
+    def _leave(self, _: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
         if not self._masks:
             return output
         structure = self._structure

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from vit_demo.errors import PresetError
 from vit_demo.model import ViT
 from vit_demo.trace.outputs import logits_of
-from vit_demo.trace.running import in_this_thread, run_as
+from vit_demo.trace.running import hooked, run_as
 from vit_demo.trace.traced_vit import TracedViT
 
 NO_TOKEN = "What the classifier of this network reads is not one vector: choose another to teach."
@@ -29,15 +29,8 @@ def read_token(network: TracedViT, pixels: Tensor, *, patch_size: int, kept_patc
         PresetError: If the network's logits are not what its head gives for one such vector.
     """
     head, read = _head(network), list[Tensor]()
-
-    def note(_: nn.Module, args: tuple[Any, ...], __: Any) -> None:
-        read.append(args[0])
-
-    handle = head.register_forward_hook(in_this_thread(note))
-    try:
+    with hooked([head], lambda _, args, __: read.append(args[0])):
         logits = network(pixels, patch_size=patch_size, kept_patches=kept_patches)
-    finally:
-        handle.remove()
     if not network.config.num_classes and not network.is_own:
         return logits.float()
     if not read or read[-1].dim() != 2 or not torch.allclose(head(read[-1]), logits, rtol=1e-3, atol=1e-4):

@@ -6,6 +6,7 @@ pixel has become.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from vit_demo.errors import PresetError
 from vit_demo.trace.outputs import LINEAR
 from vit_demo.trace.reasons import MOVES, NO_GRADIENT, NOT_IN_ORDER, why_no_squares
-from vit_demo.trace.running import in_this_thread
+from vit_demo.trace.running import hooked
 from vit_demo.trace.structure import input_of
 from vit_demo.trace.traced_vit import TracedViT
 
@@ -69,21 +70,14 @@ def _tokens(network: TracedViT, images: Tensor) -> tuple[Tensor, Tensor, list[Te
     """The images with a graph, the tokens ``[N, D]`` that they become, and what comes to the first weights."""
     found, structure = list[Tensor](), network.structure
 
-    @in_this_thread
     def end(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         found.append(structure.unpack(input_of(args, kwargs))[0])
         raise _Reached
 
-    handle = network.module.get_submodule(structure.entry).register_forward_pre_hook(end, with_kwargs=True)
-    with torch.enable_grad():
+    with torch.enable_grad(), suppress(_Reached), hooked([network.module.get_submodule(structure.entry)], end):
         x = images.detach().clone().requires_grad_()
-        try:
-            with (watch := _Watch()):
-                network.module(x, **network.options(x, network.patch_size))
-        except _Reached:
-            pass
-        finally:
-            handle.remove()
+        with (watch := _Watch()):
+            network.module(x, **network.options(x, network.patch_size))
     return x, found[0], watch.first
 
 

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from vit_demo.errors import PresetError
 from vit_demo.trace.attention_mode import AttentionMode
 from vit_demo.trace.outputs import Sources
 from vit_demo.trace.reasons import CHUNKS, HIERARCHICAL, MORE_KEYS, NO_PATCHES, OTHER_COUNT, SLOTS, why_no_squares
-from vit_demo.trace.running import in_this_thread
+from vit_demo.trace.running import hooked
 from vit_demo.trace.structure import first_of, input_of
 
 LISTS = (nn.ModuleList, nn.Sequential)
@@ -111,15 +110,16 @@ class Probe(AttentionMode):
         """Follows which module runs, in this thread."""
         self.modules = dict(module.named_modules())
         self._names = {id(parameter): name for name, parameter in module.named_parameters()}
+        names = {id(one): name for name, one in self.modules.items()}
 
-        def enter(name: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            self._stack.append(name)
+        def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            self._stack.append(name := names[id(module)])
             self.calls[name] += 1
             if is_tokens(x := input_of(args, kwargs)):
                 self.started.append((name, x))
 
-        def leave(name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-            self._stack.pop()
+        def leave(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+            name = self._stack.pop()
             weights, parts = module.parameters(recurse=False), next(module.children(), None)
             if hasattr(module, "out_features") or (parts is None and any(weight.dim() > 1 for weight in weights)):
                 self.last = name
@@ -128,17 +128,8 @@ class Probe(AttentionMode):
                 self.tokens.pop(name, None)
                 self.tokens[name] = x, output
 
-        handles = []
-        for name, one in self.modules.items():
-            handles += [
-                one.register_forward_pre_hook(in_this_thread(partial(enter, name)), with_kwargs=True),
-                one.register_forward_hook(in_this_thread(partial(leave, name)), with_kwargs=True),
-            ]
-        try:
+        with hooked(self.modules.values(), enter, leave):
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
 
 def is_tokens(x: Any) -> bool:

@@ -16,7 +16,7 @@ from vit_demo.errors import PresetError
 from vit_demo.trace.attention_mode import AttentionMode, attention_rows, attention_scores
 from vit_demo.trace.probe import Probe, is_tokens
 from vit_demo.trace.reasons import NOT_OF_TOKENS
-from vit_demo.trace.running import in_this_thread
+from vit_demo.trace.running import hooked
 from vit_demo.trace.structure import first_of, input_of, with_input
 from vit_demo.trace.trace import Trace
 from vit_demo.trace.traced_vit import TracedViT
@@ -156,20 +156,13 @@ def _pass_alone(
         x = x + added.to(x)
         return with_input(args, kwargs, structure.pack(x, given))
 
-    def keep(_: nn.Module, args: Any, output: Any) -> None:
+    def keep(_: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         if is_tokens(output):  # a norm may run again, on the pooled vector
             found[:] = [structure.unpack(output)]
 
-    modules = network.module.get_submodule(first), network.module.get_submodule(last)
-    handles = [
-        modules[0].register_forward_pre_hook(in_this_thread(change), with_kwargs=True),
-        modules[1].register_forward_hook(in_this_thread(keep)),
-    ]
-    try:
+    find = network.module.get_submodule
+    with hooked([find(first)], enter=change), hooked([find(last)], leave=keep):
         logits = network(images, trace, attention_fn=lambda q, k, v: v)
-    finally:
-        for handle in handles:
-            handle.remove()
     return trace, found[0], logits
 
 

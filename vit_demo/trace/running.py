@@ -3,7 +3,7 @@
 import inspect
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -18,6 +18,24 @@ def in_this_thread(function: Callable[..., Any], otherwise: Callable[..., Any] =
     """A hook or function that runs only in the thread that made it; others may run the same network meanwhile."""
     thread = threading.get_ident()
     return lambda *args, **kwargs: (function if threading.get_ident() == thread else otherwise)(*args, **kwargs)
+
+
+@contextmanager
+def hooked(
+    modules: Iterable[nn.Module], enter: Callable[..., Any] | None = None, leave: Callable[..., Any] | None = None
+) -> Iterator[None]:
+    """In this thread, torch's hooks: ``enter(module, args, kwargs)`` and ``leave(module, args, kwargs, output)``."""
+    handles = []
+    for module in modules:
+        if enter is not None:
+            handles.append(module.register_forward_pre_hook(in_this_thread(enter), with_kwargs=True))
+        if leave is not None:
+            handles.append(module.register_forward_hook(in_this_thread(leave), with_kwargs=True))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 @contextmanager

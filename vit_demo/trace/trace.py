@@ -17,7 +17,7 @@ from vit_demo.errors import InputError, PresetError
 from vit_demo.model.resample import num_bytes
 from vit_demo.trace.attention_mode import AttentionMode, attention_rows
 from vit_demo.trace.reasons import NOT_SEEN
-from vit_demo.trace.running import in_this_thread
+from vit_demo.trace.running import hooked
 from vit_demo.trace.structure import first_of
 
 OVERWRITTEN = "This network changes its queries, keys or values in place (x += ...): write x = x + ... instead."
@@ -74,13 +74,8 @@ class Trace:
 
     def __enter__(self) -> Trace:
         self.start((0, 0), 0)
-
-        @in_this_thread
-        def keep(_: nn.Module, args: Any, output: Any) -> None:
-            self.tokens.append(first_of(output))
-
-        for block in self._blocks:
-            self._running.callback(block.register_forward_hook(keep).remove)
+        keep = hooked(self._blocks, leave=lambda *given: self.tokens.append(first_of(given[-1])))
+        self._running.enter_context(keep)
         self._mode = self._running.enter_context(_Recorder(self))
         return self
 

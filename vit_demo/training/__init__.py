@@ -1,1 +1,1 @@
-"""Training and evaluation of the bundled presets, from the command line: data, recipes, objectives and the loop."""
+"""Training of small networks of digits, and how often any model is right about labelled pictures."""

@@ -37,12 +37,12 @@ def labelled_pictures(folder: Path, labels: Sequence[str]) -> list[tuple[Path, i
         InputError: If there are no such pictures.
         LabelError: If a subfolder names no class of the model, or no single one.
     """
-    found = pictures_by_folder(folder, is_picture)
+    found = pictures_by_folder(folder)
     classes = folder_classes(list(found), labels)
     return [(file, classes[name]) for name, files in found.items() for file in files]
 
 
-def pictures_by_folder(folder: Path, is_picture: Callable[[Path], bool]) -> dict[str, list[Path]]:
+def pictures_by_folder(folder: Path) -> dict[str, list[Path]]:
     """The pictures of each subfolder of a folder, by its name; ``InputError`` if there are none."""
     try:
         folders = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))

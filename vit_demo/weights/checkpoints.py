@@ -11,14 +11,13 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from vit_demo.errors import CheckpointError
-from vit_demo.model import ViT, ViTConfig
+from vit_demo.model import ViT
 from vit_demo.resources import resource_folder
 from vit_demo.trace import OwnViT, TracedViT
 from vit_demo.weights.hub.repository import load_network, load_own, own_network
-from vit_demo.weights.limits import check_network
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_metadata, read_tensors, to_finite_float32
-from vit_demo.weights.trained import trained_network
+from vit_demo.weights.trained import config_in, trained_network
 
 BUNDLED = resource_folder("checkpoints")
 """The folder of the weights that ship with the package."""
@@ -57,11 +56,7 @@ def load_checkpoint(path: Path) -> tuple[ViT, dict[str, Any]]:
         raise CheckpointError(f"{path.name} was not written by vit_demo: use a file from `python -m vit_demo train`.")
     if header.get("digest") != _digest(tensors):
         raise CheckpointError(f"The weights {path.name} were changed after training: download them again.")
-    try:
-        config = ViTConfig(**json.loads(header["config"]))
-        check_network(config)
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"The header of {path.name} holds no valid config: download it again.") from error
+    config = config_in(header, path, "download it again")
     record = _read_record(header)
     if record is None:
         raise CheckpointError(f"The header of {path.name} holds no training record: download it again.")

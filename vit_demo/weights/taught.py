@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
+from vit_demo.checks import writing
 from vit_demo.defaults import MAX_LABEL, MAX_TAUGHT_CLASSES
 from vit_demo.errors import CheckpointError, InputError, LabelError
 from vit_demo.resources import resource_folder
@@ -90,10 +91,8 @@ class Taught:
             raise InputError("This network has no name that a file could hold: save its head and labels yourself.")
         if not os.fspath(path).endswith(ENDING):
             raise InputError(f"The name of the file must end in {ENDING}.")
-        try:
+        with writing(path):
             Path(path).write_bytes(to_bytes(self.preset))
-        except OSError as error:
-            raise InputError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
 
 
 def check_labels(labels: Iterable[Any], most: int = MAX_CLASSES, least: int = 2) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import torch
 from safetensors.torch import save_file
 
-from vit_demo.errors import CheckpointError, InputError, PresetError
+from vit_demo.checks import writing
+from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.resources import memory_limit
 from vit_demo.weights.limits import check_network
@@ -165,6 +166,16 @@ def digits_preset(name: str, title: str, config: ViTConfig, source: str, **field
     return replace(like, patch_sizes=(config.patch_size,), default_patch_size=config.patch_size)
 
 
+def config_in(header: dict[str, str], path: Path, remedy: str) -> ViTConfig:
+    """The shape of a network in the header of its file; ``CheckpointError`` with a remedy if there is none in it."""
+    try:
+        config = ViTConfig(**json.loads(header["config"]))
+        check_network(config)
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"The header of {path.name} holds no valid config: {remedy}.") from error
+    return config
+
+
 def folder_preset(name: str, folder: Path, revision: str) -> Preset | None:
     """The preset of a folder that ``save_digits`` wrote; None for any other.
 
@@ -175,11 +186,7 @@ def folder_preset(name: str, folder: Path, revision: str) -> Preset | None:
     header = read_metadata(path) if path.is_file() else {}
     if header.get("format") != FORMAT:
         return None
-    try:
-        config = ViTConfig(**json.loads(header["config"]))
-        check_network(config)
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"The header of {path.name} holds no valid config: train the network again.") from error
+    config = config_in(header, path, "train the network again")
     return digits_preset(name, folder.name, config, "folder", repo=str(folder), revision=revision)
 
 
@@ -202,9 +209,7 @@ def save_digits(folder: Path, model: ViT, history: Any) -> Path:
     tensors = {
         name: value.detach().clone(memory_format=torch.contiguous_format) for name, value in model.state_dict().items()
     }
-    try:
+    with writing(path):
         folder.mkdir(parents=True, exist_ok=True)
         save_file(tensors, path, header)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
     return path

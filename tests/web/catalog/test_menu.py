@@ -63,13 +63,6 @@ def test_a_model_that_takes_words_has_no_classes_of_its_own() -> None:
     assert entry["takes_words"] and entry["num_classes"] == 0 and entry["words"] == list(PRESETS["tinyclip-8m"].labels)
 
 
-def test_the_menu_says_what_an_accuracy_is_about() -> None:
-    about = {name: model_entry(preset)["test_set"] for name, preset in PRESETS.items()}
-    assert about["digits-small"] == about["digits-notebook"] == "MNIST test"
-    assert about["photos-tiny"] == "everyday photos"
-    assert about["vit-s16"] == "ImageNet, published" and about["clip-b16"] == ""
-
-
 @pytest.mark.parametrize("name", BUNDLED)
 def test_every_figure_names_its_set(name):
     preset = PRESETS[name]

@@ -148,7 +148,7 @@ def logit_lens(result: Exploration, patches: parameters.ByPatch = False) -> sche
     """Predicts the class after each block of the network, of the whole picture or of each patch (logit lens).
 
     Returns:
-        One list before the first block and one after each, of the five most likely {"label", "confidence"}. With
+        One list before the first block and one after each, of the most likely {"label", "confidence"}. With
         patches, each is a list of rows of the most likely {"label", "confidence"} of each patch.
     """
     if not patches:

@@ -72,8 +72,8 @@ PatchSize = Annotated[int, SkipValidation, Field(description="Side of a patch in
 MethodName = Annotated[
     parse.MethodName,
     described(
-        'Name of the method, from methods: "relevance", "attnlrp", "occlusion" and "local_surrogate" show '
-        'the evidence for a class; "attention", "rollout" and "norm_attention" do not depend on the class.',
+        "Name of the method, from methods: all show the evidence for a class, but for "
+        f"{', '.join(name for name, method in METHODS.items() if not method.class_specific)}.",
         type="string",
         enum=list(METHODS),
     ),

@@ -14,7 +14,7 @@ class Confidence(TypedDict):
 
 
 class Prediction(TypedDict):
-    """The five most likely classes, and whether the model is confident in the first."""
+    """The most likely classes, and whether the model is confident in the first."""
 
     label: str
     is_confident: bool

@@ -104,14 +104,10 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
     Returns:
         ``name``, ``title``, ``task``, ``on_machine`` (whether its weights need no download), ``megabytes`` (of the
         download), ``num_classes``, ``takes_words`` and ``words`` (its classes until others are chosen), ``num_blocks``,
-        ``default_patch_size``, ``summary`` (a sentence), ``sizes`` (a list of what ``describe_patch_size`` returns) and
-        ``test_set`` (on which its accuracy was measured); of one that was taught ``base``, whose head it is not, and
-        ``link``, empty if it is too long for one.
+        ``default_patch_size``, ``summary`` (a sentence) and ``sizes`` (a list of what ``describe_patch_size`` returns);
+        of one that was taught ``base``, whose head it is not, and ``link``, empty if it is too long for one.
     """
     taught = {"base": preset.base.name, "link": to_link(preset)} if preset.base else {}
-    test_set = "ImageNet, published" if preset.name in PUBLISHED_TOP1 else ""
-    if preset.source == "bundled":
-        test_set = "everyday photos" if preset.name in EVERYDAY_PHOTOS else "MNIST test"
     return {
         "name": name or preset.name,
         "title": marked(preset.title),
@@ -125,7 +121,6 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
         "default_patch_size": preset.default_patch_size,
         "summary": joined(sentence("{0} blocks · {1} heads.", preset.num_blocks, preset.num_heads), preset.note).marked,
         "sizes": [describe_patch_size(preset, size) for size in preset.patch_sizes],
-        "test_set": test_set,
         **taught,
     }
 

@@ -172,9 +172,7 @@ def _counted(under_way: Counter[str], address: str, most: int) -> Iterator[None]
     try:
         yield
     finally:
-        under_way[address] -= 1
-        if not under_way[address]:
-            del under_way[address]
+        under_way -= Counter([address])  # keeps no zeros
 
 
 class Turns(_Part):

@@ -49,9 +49,7 @@ class Streams:
         try:
             yield
         finally:
-            self._open[name] -= 1
-            if not self._open[name]:
-                del self._open[name]
+            self._open -= Counter([name])  # keeps no zeros
             now = time.monotonic()
             self._left = {left: end for left, end in self._left.items() if now - end < STREAM_SECONDS}
             self._left[name] = now

@@ -13,7 +13,7 @@ from pathlib import Path
 from jinja2 import Template
 from PIL import Image
 
-from vit_demo.errors import InputError
+from vit_demo.checks import writing
 from vit_demo.version import __version__
 from vit_demo.web.frontend.constants import COLOURS
 
@@ -125,9 +125,7 @@ def colours() -> str:
 def write_page(path: str | os.PathLike[str], page: str) -> Path:
     """Writes a page and makes its folder; ``InputError`` if that is not possible."""
     path = Path(path)
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(page.encode(errors="backslashreplace"))  # a file's name may hold bytes that are no text
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
     return path

@@ -28,7 +28,6 @@ from vit_demo.web.requests.parse import Json
 from vit_demo.web.requests.payload import (
     EmptyPayload,
     ResultPayload,
-    TracePayload,
     block_payload,
     data_url,
     empty,
@@ -192,11 +191,6 @@ def faithfulness_result(requested: RequestedResult, request: FaithfulnessRequest
     return curves(requested.explore(), requested.map_values(request.map), request)
 
 
-def random_order_result(result: Exploration, request: CurveRequest) -> Json:
-    """Deletion and insertion curves of a random order, for comparison."""
-    return curves(result, request.order, request)
-
-
 def smallest_set(result: Exploration, request: SetRequest) -> Json:
     """The fields of ``metrics.PatchSet`` with patches as indices, row by row; ``{"patches": None}`` without a set."""
     columns = result.grid[1]
@@ -244,16 +238,6 @@ def attention_maps_result(result: Exploration, request: PatchRequest) -> Json:
     return {"maps": quantized(result.attention_maps(divmod(request.query, result.grid[1])))}
 
 
-def block_result(result: Exploration, request: BlockRequest) -> TracePayload:
-    """The trace of one block."""
-    return block_payload(result, request.block)
-
-
-def input_result(result: Exploration, request: NoFields) -> Json:
-    """The network's input as a data URL."""
-    return {"image": data_url(model_input(result), lossless=True)}
-
-
 async def method_docs(request: MethodRequest) -> Json:
     """How a method is computed, as HTML."""
     return {"html": method_html(request.method, BOARD)}
@@ -289,16 +273,18 @@ async def train(request: Json) -> Json | Job[bytes]:
 KINDS: dict[str, RequestKind | OtherKind] = {
     "result": RequestKind(exploration_result),
     "map": RequestKind(map_result, MapRequest),
-    "block": RequestKind(_of_result(block_result), BlockRequest),
+    "block": RequestKind(_of_result(lambda result, request: block_payload(result, request.block)), BlockRequest),
     "attention_maps": RequestKind(_of_result(attention_maps_result), PatchRequest),
     "logit_lens": RequestKind(_of_result(logit_lens_result)),
     "tokens": RequestKind(tokens_result, TokenRequest),
-    "input": RequestKind(_of_result(input_result)),
+    "input": RequestKind(_of_result(lambda result, _: {"image": data_url(model_input(result), lossless=True)})),
     "steps": RequestKind(_of_result(tour.network_steps)),
     "steps_patch": RequestKind(_of_result(tour.patch_steps), tour.StepRequest),
     "steps_block": RequestKind(_of_result(tour.block_steps), tour.StepRequest),
     "faithfulness": RequestKind(faithfulness_result, FaithfulnessRequest, many_passes=True),
-    "random_order": RequestKind(_of_result(random_order_result), CurveRequest, many_passes=True),
+    "random_order": RequestKind(
+        _of_result(lambda result, request: curves(result, request.order, request)), CurveRequest, many_passes=True
+    ),
     "randomization": RequestKind(_of_result(randomization_result), MapRequest, many_passes=True),
     "smallest_set": RequestKind(_of_result(smallest_set), SetRequest, many_passes=True),
     "method_docs": OtherKind(method_docs, MethodRequest),

@@ -8,7 +8,7 @@ import { setText } from "../shared/dom.js";
 import { chooseLanguage, currentLanguage, english, LANGUAGES, languageChange, translate } from "../shared/language.js";
 import { readSetting, storeSetting } from "../shared/pageState.js";
 
-const ATTRIBUTES = ["aria-label", "title", "placeholder", "alt", "label", "data-label", "data-why"];
+const ATTRIBUTES = ["aria-label", "title", "placeholder", "alt", "label", "data-label"];
 const UNTRANSLATED = "[translate=no]";
 const SKIPPED = `script, style, code, pre, textarea, ${UNTRANSLATED}`;
 

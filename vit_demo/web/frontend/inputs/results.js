@@ -2,7 +2,7 @@
 // One result for the page's state: requested whenever picture, model, patch size or fit change.
 
 import { english } from "../shared/language.js";
-import { menuModels, newResult, RESTORE, resultStatus } from "../shared/pageState.js";
+import { newResult, RESTORE, resultStatus, withWords } from "../shared/pageState.js";
 import { createRequestIds, pause, sendRequest } from "../shared/requests.js";
 
 const PROMPTS = {
@@ -40,7 +40,7 @@ export function createResults(server, { drawingOf, previewOf, opening, onRefused
     const { picture, preset, patchSize, fit, words } = state[state.task];
     if (!picture || picture.refused) return null;
     const source = { ...pictureField(picture), preset, patch_size: patchSize, fit: fit ?? "crop", dropped: [] };
-    return words && menuModels.latest().get(preset)?.takes_words ? { ...source, words } : source;
+    return withWords(source, words);
   }
 
   function pictureField(/** @type {import("../shared/pageState.js").Picture} */ { digit, strokes, example, upload }) {

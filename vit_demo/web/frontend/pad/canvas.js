@@ -5,7 +5,6 @@ import { documentEvents } from "../shared/dom.js";
 import { drawStrokes } from "./strokes.js";
 
 const ANIMATION = 220; // milliseconds in which an example is written
-const NEAREST = 0.002; // closer points are left out
 
 /** Keeps a canvas showing strokes: `show(strokes)` at once, `write(strokes)` with an animation. */
 export function createPadCanvas(canvas) {
@@ -82,14 +81,6 @@ export function listenToPointer(canvas, { begin, extend, end, cancel }) {
     active = null;
     end();
   });
-}
-
-/** Adds points to a stroke, leaving out those that hardly moved. */
-export function extendStroke(stroke, points) {
-  for (const [x, y] of points) {
-    const [lastX, lastY] = stroke.points.at(-1);
-    if (Math.hypot(x - lastX, y - lastY) >= NEAREST) stroke.points.push([x, y]);
-  }
 }
 
 // A pen for the keyboard: arrow keys move it, Space puts it on the paper and lifts it, Escape lifts it. And Ctrl+Z.

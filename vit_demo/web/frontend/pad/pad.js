@@ -4,8 +4,8 @@
 import { makeButton, onFiles, rove } from "../shared/dom.js";
 import { languageChange, translate } from "../shared/language.js";
 import { modelInput } from "../shared/pageState.js";
-import { createPadCanvas, extendStroke, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
-import { exampleStrokes, PENS, rounded } from "./strokes.js";
+import { createPadCanvas, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
+import { addPoints, exampleStrokes, PENS, rounded } from "./strokes.js";
 
 /** The name of a picture that is no strokes, but a file of the visitor's or one of the digits for tests. */
 const fileOf = (picture) => picture?.upload ?? picture?.example;
@@ -91,7 +91,7 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
     },
     extend(points) {
       if (!live) return; // it was undone while it was drawn, or erases nothing
-      extendStroke(live, points);
+      addPoints(live.points, points);
       paper.show(strokes);
     },
     cancel: () => put(picture),

@@ -5,6 +5,7 @@
 
 export const PENS = { thin: 0.055, medium: 1 / 12, thick: 0.115, eraser: 0.14 };
 const INK = "#16171b";
+const NEAREST = 0.002; // closer points are left out
 
 /** Traces a smooth curve along the points: quadratic pieces that meet halfway between neighbours. */
 function tracePath(context, points, side) {
@@ -114,11 +115,16 @@ export function rounded({ width, points }, spacing = 0.008) {
 
 function thin(points, spacing) {
   const kept = [points[0]];
-  for (const [x, y] of points.slice(1, -1)) {
+  addPoints(kept, points.slice(1, -1), spacing);
+  return points.length > 1 ? [...kept, points.at(-1)] : kept;
+}
+
+/** Adds points to those of a stroke, leaving out those that hardly moved. */
+export function addPoints(kept, points, spacing = NEAREST) {
+  for (const [x, y] of points) {
     const [lastX, lastY] = kept.at(-1);
     if (Math.hypot(x - lastX, y - lastY) >= spacing) kept.push([x, y]);
   }
-  return points.length > 1 ? [...kept, points.at(-1)] : kept;
 }
 
 const level = (value) => Math.round(LEVELS * Math.min(1, Math.max(0, value)));

@@ -136,6 +136,10 @@ export const modelInput = createChannel({ digit: null, photo: null });
 /** The models of the menu by name, entries of Python's `model_entry`; one that is downloaded is added. */
 export const menuModels = createChannel(new Map());
 
+/** A source of a result, with the words that are its classes if its model takes any. */
+export const withWords = (source, words) =>
+  words && menuModels.latest().get(source.preset)?.takes_words ? { ...source, words } : source;
+
 /** A choice that this browser stores; null for none, and where storage is closed to a page in a frame. */
 export function readSetting(key) {
   try {

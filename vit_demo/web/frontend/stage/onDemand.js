@@ -30,11 +30,28 @@ export function loadTrace(replies, result, block, { isNeeded, isNewBlock }) {
 
 // Deletion and insertion of a heatmap beside random orders, one order after the other, so that each can be drawn at once.
 
-/** What replaces a removed patch: [name, words]. */
+/** What a masked square becomes: [name, words, heading of what is found with it, what it is]. */
 export const BASELINES = [
-  ["mean", english("mean colour")],
-  ["blur", english("blur")],
-  ["black", english("pixels of 0")],
+  [
+    "mean",
+    english("mean colour"),
+    english("Masked by the mean colour"),
+    english(
+      "A masked square gets the colour that normalization maps to 0: almost blank paper for digits, plain grey for most models of photos.",
+    ),
+  ],
+  [
+    "blur",
+    english("blur"),
+    english("Masked by a blur"),
+    english("A masked square gets the same square of a blurred picture."),
+  ],
+  [
+    "black",
+    english("pixels of 0"),
+    english("Masked by pixels of 0"),
+    english("A masked square gets pixels of value 0: black in a photo, blank paper for digits."),
+  ],
 ];
 
 const MARGIN = 0.005; // areas are shown with two decimals, and what looks equal is no better
@@ -122,7 +139,7 @@ export function createCurves(request) {
  * @returns {any}
  */
 export function mapFields(methods, result, choices) {
-  const { method, block, head, direction, pinned, label, against } = choices;
+  const { method, block, head, direction, pinned = null, label, against } = choices;
   const { uses, classSpecific, comparesClasses } = methods[method];
   const fields = { method };
   if (uses.includes("block")) fields.block = block;
@@ -137,6 +154,9 @@ export function mapFields(methods, result, choices) {
 
 /** The class on which a heatmap is tested: the one it is about, and the predicted one for a map that is about none. */
 export const testedClass = (result, method, label) => targetOf(result, method.classSpecific ? label : null);
+
+/** The choices that give the default map of a method. */
+export const defaultChoices = ({ numBlocks }) => ({ block: numBlocks - 1, head: -1, direction: "from", query: null });
 
 /** Whether these fields describe the map that a method gives by default: the one that randomization is measured on. */
 export const isDefaultMap = (result, { block = result.numBlocks - 1, head = -1, query = null, direction = "from" }) =>

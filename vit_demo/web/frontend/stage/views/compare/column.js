@@ -3,7 +3,7 @@
 
 import { definitions, fillSelect, make, setProgress, setText } from "../../../shared/dom.js";
 import { english, formatCount, translate } from "../../../shared/language.js";
-import { menuModels } from "../../../shared/pageState.js";
+import { withWords } from "../../../shared/pageState.js";
 import { formatArea, formatBytes, placeOf, probabilityOf, targetOf } from "../../format.js";
 import { scaleEnd } from "../../heatmapColours.js";
 import { measureOf, testedClass } from "../../onDemand.js";
@@ -114,7 +114,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     canvas.setAttribute("aria-label", words);
   }
 
-  return { element, show, repaint: () => shown && paint() };
+  return { element, show };
 }
 
 const sameForEvery = ({ label }) => translate("{method} does not depend on the class", { method: translate(label) });
@@ -145,10 +145,8 @@ export function offeredColumns(chosen, models, methods) {
 }
 
 /** What a request about a column repeats: the same picture in another model or at another patch size. */
-export function sourceOf({ words, ...source }, { preset, patchSize: patch_size }) {
-  const other = { ...source, preset, patch_size, dropped: [] };
-  return words && menuModels.latest().get(preset)?.takes_words ? { ...other, words } : other;
-}
+export const sourceOf = ({ words, ...source }, { preset, patchSize: patch_size }) =>
+  withWords({ ...source, preset, patch_size, dropped: [] }, words);
 
 /** Another model for a column, at the same patch size if it has that; a class of one model is none of another. */
 export function withModel(column, { name, sizes, default_patch_size: usual }) {

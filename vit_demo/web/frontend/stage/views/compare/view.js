@@ -7,7 +7,7 @@ import { english, translate } from "../../../shared/language.js";
 import { MOST_COLUMNS } from "../../../shared/link.js";
 import { menuModels } from "../../../shared/pageState.js";
 import { formatNumber } from "../../format.js";
-import { mapFields } from "../../onDemand.js";
+import { defaultChoices, mapFields } from "../../onDemand.js";
 import { decodeFloat32, openResult } from "../../result.js";
 import { createColumn, FEWEST, firstColumns, offeredColumns, scaleEnds, sourceOf, withModel } from "./column.js";
 
@@ -164,8 +164,9 @@ export function create(card, { request, methods, curves, change }) {
     if (classSpecific && !result.predictions.length) {
       return { error: english("This model has no classes: choose another method.") };
     }
-    if (map) return map(result, defaultView(choices, result));
-    const fields = mapFields(methods, result, defaultView(choices, result));
+    const view = { ...choices, ...defaultChoices(result) };
+    if (map) return map(result, view);
+    const fields = mapFields(methods, result, view);
     const reply = await request({ kind: "map", source: result.source, ...fields }, options);
     return reply?.result ? decodeFloat32(reply.result.map) : { error: reply?.error ?? "" };
   }
@@ -173,7 +174,7 @@ export function create(card, { request, methods, curves, change }) {
   const measure = (column) =>
     compute(column, async (options) => {
       const { choices, result } = column;
-      const fields = mapFields(methods, result, defaultView(choices, result));
+      const fields = mapFields(methods, result, { ...choices, ...defaultChoices(result) });
       const reply = await curves.ofMap(result, { ...fields, baseline: "mean" }, options);
       if (!reply?.result) return { areas: null, error: reply?.error ?? "" };
       const { deletion, insertion } = reply.result;
@@ -225,8 +226,3 @@ export function create(card, { request, methods, curves, change }) {
 
 /** In what a map is measured so that maps of different grids can share a scale: for shares, in even ones. */
 const perOf = ({ isShare }, { numTokens }) => (isShare ? 1 / numTokens : 1);
-
-/** What a column shows: the last block, the mean of its heads, from the class token. */
-const defaultView = ({ method, label }, { numBlocks }) => {
-  return { method, block: numBlocks - 1, head: -1, direction: "from", query: null, pinned: null, label };
-};

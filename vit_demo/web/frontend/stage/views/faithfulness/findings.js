@@ -5,7 +5,7 @@ import { isNew, make, makeButton, setProgress, setText } from "../../../shared/d
 import { english, translate } from "../../../shared/language.js";
 import { createRequestIds } from "../../../shared/requests.js";
 import { formatArea, percent } from "../../format.js";
-import { compare, mapFields } from "../../onDemand.js";
+import { compare, defaultChoices, mapFields } from "../../onDemand.js";
 
 /**
  * [conclusion, measurements]: one sentence on what deletion and insertion mean for the class `name`, then both measurements.
@@ -157,9 +157,6 @@ export const asPercentage = (value) => percent(100 * value);
 
 // Deletion and insertion of every method for one picture and class, one row after the other, with progress.
 
-/** The choices under which each method is compared: its default map. */
-const defaults = ({ numBlocks }) => ({ block: numBlocks - 1, head: -1, direction: "from", pinned: null });
-
 /**
  * Builds the table in `panel`. `show(next)` says what can be compared, {result, label, against, name, measure, baseline}, or
  * null; what was found stays as long as that is the same. `onMethod(name)` is called with a method that is chosen in it.
@@ -203,7 +200,7 @@ export function createMethodTable(panel, methods, curves, onMethod) {
     stop("");
   }
 
-  const fieldsOf = (method) => mapFields(methods, about.result, { ...defaults(about.result), ...about, method });
+  const fieldsOf = (method) => mapFields(methods, about.result, { ...defaultChoices(about.result), ...about, method });
 
   /** A row for each method that was compared; once all are, the best areas are marked, and random orders come last. */
   function draw(found, isDone = false) {

@@ -26,21 +26,6 @@ const COMPARED = {
   "difference of logits": english("the difference of both scores"),
 };
 
-/** What a masked square becomes: the heading of its findings, and the words. */
-const MASKS = {
-  mean: [
-    english("Masked by the mean colour"),
-    english(
-      "A masked square gets the colour that normalization maps to 0: almost blank paper for digits, plain grey for most models of photos.",
-    ),
-  ],
-  blur: [english("Masked by a blur"), english("A masked square gets the same square of a blurred picture.")],
-  black: [
-    english("Masked by pixels of 0"),
-    english("A masked square gets pixels of value 0: black in a photo, blank paper for digits."),
-  ],
-};
-
 export const html = `
   <section class="chapter faithfulness" aria-label="Can the colours be trusted?">
     <h2>Can the colours be trusted?</h2>
@@ -144,12 +129,10 @@ export function create(card, { request, methods, curves, change, restore }) {
 
   /** What was found with each mask, in columns beside each other; nothing of another heatmap. */
   function drawFindings() {
-    const tested = current
-      ? BASELINES.map(([baseline]) => [baseline, taskOf(baseline)]).filter(([, test]) => test?.found)
-      : [];
-    const versions = tested.map(([baseline, { version }]) => [baseline, version]);
+    const tested = BASELINES.map((mask) => [mask, taskOf(mask[0])]).filter(([, test]) => test?.found);
+    const versions = tested.map(([[baseline], { version }]) => [baseline, version]);
     if (!isNew(find(".findings"), [current?.fields, current?.result.run, versions])) return;
-    find(".findings").replaceChildren(...tested.map(([baseline, test]) => findingOf(current, baseline, test, tooltip)));
+    find(".findings").replaceChildren(...tested.map(([mask, test]) => findingOf(current, mask, test, tooltip)));
     const { correlations } = tested.map(([, test]) => test).find((test) => test.correlations) ?? {};
     const text = correlations
       ? randomizationText(correlations, current.result.numPatches - current.result.dropped.length)
@@ -203,8 +186,7 @@ export function create(card, { request, methods, curves, change, restore }) {
 }
 
 /** A column of what was found with one mask. */
-function findingOf({ name, measure }, baseline, { found, running }, tooltip) {
-  const [heading, meaning] = MASKS[baseline];
+function findingOf({ name, measure }, [, , heading, meaning], { found, running }, tooltip) {
   const isCompared = found.deletion.random.length === constants.numOrders;
   const [conclusion, measurements] = isCompared ? faithfulnessText(name, found) : ["", ""];
   const [verdict, words] = [make("p", { className: "conclusion" }), make("p", { className: "measurements hint" })];
