@@ -9,6 +9,8 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from vit_demo.web.guard import compression
+
 from ..servers import page_routes
 from .choosing import STAGE, Browser, BrowserContext, Page, launched, open_page
 from .stage_page import stage, stage_address
@@ -40,6 +42,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in item.path.parts:
             item.add_marker("browser")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compressed_once() -> Iterator[None]:
+    """Each server would spend seconds on compressing all again for later visitors, which tests/web/guard tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compression, "_smallest", lambda content: content)
+        yield
 
 
 @pytest.fixture(scope="session")
