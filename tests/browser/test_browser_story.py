@@ -1,11 +1,11 @@
 """The first screen at three sizes: all in sight, nothing that moves or is cut, no sentence beside the numbers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from .choosing import STAGE, Page, middle_of, open_page, shown_result
+from .choosing import STAGE, Browser, Page, middle_of, open_page, shown_result
 
 INVITATION = """({dropping, section, plain, method}) => dropping
   ? "Rub out squares. Can you make it say something else?"
@@ -149,19 +149,27 @@ def check(page: Page, act: str, challenge: str | None = None) -> None:
 
 
 @pytest.fixture
-def visit(window: Callable[..., Page], address: str) -> Callable[[str], Page]:
-    """Opens the page in a window of a size."""
+def visit(browser: Browser, address: str) -> Iterator[Callable[[str], Page]]:
+    """Opens the page, or what a link says, in a window of a size."""
+    contexts, errors = [], []
 
-    def visit(name: str) -> Page:
-        page = window(SIZES[name], "phone" if name == "phone" else "desktop")
+    def visit(name: str, link: str = "") -> Page:
+        width, height = SIZES[name]
+        size, phone = {"width": width, "height": height}, name == "phone"
+        contexts.append(browser.new_context(viewport=size, is_mobile=phone, has_touch=phone, reduced_motion="reduce"))
+        page = contexts[-1].new_page()
         page.set_default_timeout(60_000)  # a search takes a while on a busy machine
-        open_page(page, address)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        open_page(page, address + link)
         page.wait_for_function("document.querySelectorAll('.answers > span').length === 6")
         page.evaluate("document.fonts.ready")
         page.evaluate(WATCH, FIXED)
         return page
 
-    return visit
+    yield visit
+    for context in contexts:
+        context.close()
+    assert errors == []
 
 
 def press(page: Page, row: int, column: int) -> None:
