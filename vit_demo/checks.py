@@ -92,7 +92,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except (OSError, SafetensorError) as error:
-        reason = getattr(error, "strerror", error)
+        reason = getattr(error, "strerror", None) or error
         raise InputError(f"{os.fspath(path)} cannot be written ({reason}): choose another folder.") from error
 
 

@@ -151,10 +151,16 @@ def _group(table: Table, values: Floats, label: str, inside: Indices, outside: I
         why += f"; {percent(accuracy)} of them are right, and {percent(others)} of the others"
     order = inside[np.argsort(np.abs(values[inside] - mean).sum((1, 2)), kind="stable")]
     return Group(
-        label=label, files=[table[index]["file"] for index in order], accuracy=accuracy,
-        mean_map=mean.astype(np.float32), difference=(mean - other).astype(np.float32), why=f"{why}.",
-        is_suspicious=isinstance(found, _Finding), indices=order, suspicion=suspicion,
-    )  # fmt: skip
+        label=label,
+        files=[table[index]["file"] for index in order],
+        accuracy=accuracy,
+        mean_map=mean.astype(np.float32),
+        difference=(mean - other).astype(np.float32),
+        why=f"{why}.",
+        is_suspicious=isinstance(found, _Finding),
+        indices=order,
+        suspicion=suspicion,
+    )
 
 
 def class_of(row: dict[str, Any]) -> str:

@@ -64,7 +64,7 @@ M_MMAP_THRESHOLD, MMAP_BYTES = -3, 4 << 20
 """Parameter of ``mallopt``: freed blocks of so many bytes go back at once. By default it grows to 32 MB."""
 
 QUEUE_SECONDS = 0.05
-"""How long Gradio's queue sleeps when there is nothing to do. By default a millisecond: a tenth of a core, for ever."""
+"""How long Gradio's queue sleeps when it is empty. Its own millisecond takes a tenth of a core all the time."""
 
 FIRST_PORT, NUM_PORTS = 7860, 100
 """Gradio's ports; by default the server uses the first free one."""
