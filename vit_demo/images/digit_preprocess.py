@@ -64,7 +64,7 @@ def to_mnist(image: ImageSource) -> np.ndarray:
 def digit_to_tensor(digit: np.ndarray) -> tuple[torch.Tensor, Geometry]:
     """Normalizes a digit, uint8 [28, 28], to float32 [1, 1, 28, 28]; its geometry covers the whole digit."""
     height, width = digit.shape
-    tensor = (torch.from_numpy(digit.astype(np.float32)) / 255 - MNIST_MEAN) / MNIST_STD
+    tensor = torch.from_numpy((digit.astype(np.float32) / 255 - MNIST_MEAN) / MNIST_STD)
     box = (0.0, 0.0, float(width), float(height))
     return tensor[None, None], Geometry((width, height), box, (width, height), "keep")
 

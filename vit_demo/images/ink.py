@@ -93,7 +93,7 @@ def _contrast_on_uniform_paper(channels: np.ndarray) -> tuple[np.ndarray, bool]:
     border = border_of(channels[0])
     # Of the light and the dark half of the values, paper is the one that covers more of the border and of the whole.
     values = channels[np.ptp(channels, axis=(1, 2)).argmax()]
-    light = values >= (int(values.min()) + int(values.max())) / 2
+    light = values >= (int(values.min()) + int(values.max()) + 1) // 2
     paper = light if _share(light) + _share(light[border]) >= 1 else ~light
     contrast = _colour_distance(channels, paper)
     # The threshold may have cut through the noise of the paper, so estimate its colour again from all pixels near it.

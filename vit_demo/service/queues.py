@@ -27,7 +27,7 @@ class FairQueue(Generic[T]):
         """Adds an item at the end of its owner's."""
         with self._changed:
             self._waiting.setdefault(owner, deque()).append(item)
-            self._changed.notify_all()
+            self._changed.notify()  # any waiting thread can take it
 
     def take(self) -> tuple[str, T] | None:
         """Waits for the next item and returns it with its owner; call ``done`` afterwards. None if none will come."""
@@ -49,7 +49,7 @@ class FairQueue(Generic[T]):
         """Marks an item of an owner as done."""
         with self._changed:
             self._taken -= Counter([owner])  # keeps no zeros
-            self._changed.notify_all()
+            self._changed.notify()  # for one more of this owner's
 
     def close(self) -> None:
         """Makes ``take`` return None, also where it waits, once there is no item."""
