@@ -107,11 +107,11 @@ def check(found: dict[str, Any]) -> None:
     assert f"Tokens{rows * columns + preset.config.num_prefix_tokens}" in found["costs"].replace(",", "")
     assert (source["preset"], source["patch_size"]) == (preset.name, found["size"])
     if tab == "digits":
-        expected = vit_demo.explore(example_picture(int(link["digit"])), preset.name, found["size"])
+        expected = vit_demo.explore(example_picture(int(link["digit"])), preset.name, patch_size=found["size"])
         assert not found["part"] and source["digit"]
     else:
         photo = EXAMPLE_PHOTOS[link["photo"]]
-        expected = vit_demo.explore(photo.path, preset.name, found["size"], fit=found["fit"])
+        expected = vit_demo.explore(photo.path, preset.name, patch_size=found["size"], fit=found["fit"])
         assert found["part"] and found["pressed"] == photo.title
         assert source["example"] == photo.name and source["fit"] == found["fit"] == found["hash"].get("fit", "crop")
     assert found["grid"] == list(expected.grid) and found["top"] == expected.top(1)[0][0]

@@ -18,7 +18,7 @@ def test_the_table_has_a_line_for_each_model_and_patch_size(seven, tmp_path, cap
         [name, size] for name in ("digits-small", "digits-tiny") for size in ("4", "7")
     ]
     for line in lines:
-        expected = vit_demo.explore(seven, line.split()[0], int(line.split()[1]))
+        expected = vit_demo.explore(seven, line.split()[0], patch_size=int(line.split()[1]))
         label, probability = expected.top(1)[0]
         assert f"{label} {100 * probability:.1f} %" in line
         for values in (expected.rollout(), expected.relevance()):

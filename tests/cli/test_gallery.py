@@ -58,7 +58,7 @@ def test_each_model_and_size_has_a_page_that_links_the_others(seven, tmp_path):
         assert links(page)[:5] == ["../index.html", *names]
         [here] = re.findall(r'<a href="([^"]+)" aria-current="page">', page.read_text(encoding="utf-8"))
         shown, (_, preset, size) = value(page), re.fullmatch(r"(seven)-(.+)-(\d)\.html", name).groups()
-        ex = vit_demo.explore(seven, preset, int(size))
+        ex = vit_demo.explore(seven, preset, patch_size=int(size))
         assert here == name and shown["grid"] == list(ex.grid)
         probabilities = np.frombuffer(base64.b64decode(shown["predictions"]["probabilities"]), np.float32)
         assert probabilities[0] == pytest.approx(ex.top(1)[0][1], abs=1e-6)

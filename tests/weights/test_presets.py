@@ -57,7 +57,8 @@ def test_the_error_for_an_unknown_preset_lists_the_known_ones(name):
 
 def test_parameters_are_those_of_the_network_that_serves_a_patch_size():
     notebook = PRESETS["digits-notebook"]
-    counts = {p: sum(w.numel() for w in vit_demo.load("digits-notebook", p).parameters()) for p in notebook.patch_sizes}
+    networks = {p: vit_demo.load("digits-notebook", patch_size=p) for p in notebook.patch_sizes}
+    counts = {p: sum(weight.numel() for weight in network.parameters()) for p, network in networks.items()}
     assert counts == {4: 1642, 7: 1906, 14: 3082}
     assert {p: notebook.num_parameters_at(p) for p in notebook.patch_sizes} == counts
     flexible = PRESETS["digits-tiny"]
