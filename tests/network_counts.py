@@ -55,25 +55,28 @@ def counted(config: ViTConfig, patch_size: int) -> dict[str, int]:
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "operations": flops // 2,
         "tokens": tokens,
-        "attentionBytes": 4 * config.num_heads * tokens**2,
+        "attention_bytes": 4 * config.num_heads * tokens**2,
     }
 
 
-def build_fixture() -> dict[str, Any]:
-    """All starting points and other networks with their counts, and fields that no network can have."""
+def networks() -> dict[str, tuple[ViTConfig, int]]:
+    """All starting points and other networks, by their titles, with their patch sizes."""
     start = starting_points()
-    networks = []
-    for entry in start["networks"]:
-        config = ViTConfig(**{**start["defaults"], **entry["config"]})
-        networks.append((entry["title"], config, entry["patch_size"]))
-    for changes in CHANGES:
-        config = replace(VIT_TINY, **changes)
-        networks.append((str(changes), config, config.patch_size))
+    found = {
+        entry["title"]: (ViTConfig(**{**start["defaults"], **entry["config"]}), entry["patch_size"])
+        for entry in start["networks"]
+    }
+    changed = {str(changes): replace(VIT_TINY, **changes) for changes in CHANGES}
+    return found | {title: (config, config.patch_size) for title, config in changed.items()}
+
+
+def build_fixture() -> dict[str, Any]:
+    """Networks, and fields that no network can have."""
     return {
-        "startingPoints": start,
+        "startingPoints": starting_points(),
         "networks": [
-            {"title": title, "config": config.to_dict(), "patchSize": size, "counts": counted(config, size)}
-            for title, config, size in networks
+            {"title": title, "config": config.to_dict(), "patchSize": size}
+            for title, (config, size) in networks().items()
         ],
         "invalid": [{**VIT_TINY.to_dict(), **changes} for changes in INVALID],
     }

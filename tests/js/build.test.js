@@ -1,44 +1,16 @@
-// The section Build: its counts against the real modules, its sentences against what ViTConfig refuses.
+// The section Build: its sentences against what ViTConfig refuses, and the code that makes a network.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatCount } from "../../vit_demo/web/frontend/shared/language.js";
 import { formatBytes } from "../../vit_demo/web/frontend/stage/format.js";
-import {
-  NUMBERS,
-  networkOf,
-  problemOf,
-  pythonCode,
-  stagesOf,
-  totalsOf,
-  trainingProblemOf,
-} from "../../vit_demo/web/frontend/stage/views/build/network.js";
+import { NUMBERS, networkOf, problemOf, pythonCode } from "../../vit_demo/web/frontend/stage/views/build/network.js";
 import { fixture } from "./helpers.js";
 
 const { networks, invalid, startingPoints } = fixture.build;
 
-test("parameters, operations, tokens and attention weights are those of the modules", () => {
-  assert.ok(networks.length >= 12);
-  for (const { title, config, patchSize, counts } of networks) {
-    assert.equal(problemOf(config, patchSize), null, title);
-    assert.deepEqual(totalsOf(config, patchSize), counts, title);
-  }
-});
-
-test("a network can be trained up to each limit, and not beyond it", () => {
-  const { networks: starts, limits } = startingPoints;
-  const { config, patchSize } = networkOf({ start: starts[0].title, fields: {} }, startingPoints);
-  const counts = { ...totalsOf(config, patchSize), depth: config.depth };
-  assert.deepEqual(Object.keys(limits).sort(), ["depth", "operations", "parameters", "tokens"]);
-  assert.equal(trainingProblemOf(config, patchSize, limits), "");
-  for (const name of Object.keys(limits)) {
-    assert.equal(trainingProblemOf(config, patchSize, { ...limits, [name]: counts[name] }), "");
-    assert.match(
-      trainingProblemOf(config, patchSize, { ...limits, [name]: counts[name] - 1 }),
-      /^Too large .* blocks\.$/,
-    );
-  }
-  assert.match(trainingProblemOf({ ...config, num_classes: 9 }, patchSize, limits), /^Only networks for digits/);
+test("nothing is wrong with a network that there can be", () => {
+  for (const { title, config, patchSize } of networks) assert.equal(problemOf(config, patchSize), null, title);
 });
 
 test("the hint of a number allows what is accepted", () => {
@@ -46,24 +18,6 @@ test("the hint of a number allows what is accepted", () => {
   for (const channels of [1, 2, 3]) assert.equal(problemOf({ ...config, in_channels: channels }, patchSize), null);
   const [, , hint, least, most] = NUMBERS.find(([field]) => field === "in_channels");
   assert.deepEqual([hint, least, most], ["1 grey, 3 colour", 1, 64]);
-});
-
-test("the stages lead from the picture to the logits and add up to the totals", () => {
-  for (const { title, config, patchSize, counts } of networks) {
-    const stages = stagesOf(config, patchSize);
-    assert.deepEqual(stages[0].shape, [1, config.in_channels, config.image_size, config.image_size], title);
-    const features = config.embed_dim * (config.pool.includes("+") ? 2 : 1);
-    assert.deepEqual(stages.at(-1).shape, [1, config.num_classes || features], title);
-    const total = stages.reduce((sum, { parameters }) => sum + parameters, 0);
-    assert.equal(total, counts.parameters, title);
-  }
-});
-
-test("ViT-Tiny has the shapes of its notebook", () => {
-  const { config, patchSize } = networks.find(({ title }) => title === "ViT-Tiny");
-  const attention = stagesOf(config, patchSize).find(({ name }) => name === "Attention");
-  assert.deepEqual(attention.shape, [1, 197, 192]);
-  assert.deepEqual(attention.inner.at(-1), ["attention weights", [1, 3, 197, 197]]);
 });
 
 test("what ViTConfig refuses gets one sentence", () => {

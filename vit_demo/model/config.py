@@ -136,22 +136,29 @@ class ViTConfig:
         return self.pos_embed_grid or self.image_size // self.patch_size
 
     @property
-    def num_parameters(self) -> int:
-        """Weights of the network, counted without building it."""
+    def parameters_of_parts(self) -> dict[str, int]:
+        """Weights of each part of the network, those of all blocks together, counted without building it."""
         dim, hidden, d = self.embed_dim, int(self.embed_dim * self.mlp_ratio), self.head_dim
-        patch_embed = self.in_channels * self.patch_size**2 * dim + dim
         prefix_positions = self.num_prefix_tokens if self.pos_embed_prefix else 0
-        pos_embed = (prefix_positions + self.stored_grid**2) * dim if self.pos_embed == "learned" else 0
+        positions = (prefix_positions + self.stored_grid**2) * dim if self.pos_embed == "learned" else 0
         if self.projection == "per_head":
             attention = 3 * self.num_heads * (d * d + d)
         else:
             attention = 3 * dim * dim + (3 * dim if self.qkv_bias else 0) + dim * dim + dim
-        mlp = dim * hidden + hidden + hidden * dim + dim
-        norms_and_scales = 4 * dim + (0 if self.layer_scale is None else 2 * dim)
-        blocks = self.depth * (attention + mlp + norms_and_scales)
-        norm = 2 * dim if self.final_norm else 0
-        head = (self.num_features + 1) * self.num_classes
-        return patch_embed + self.num_prefix_tokens * dim + pos_embed + blocks + norm + head
+        norm_and_scale = 2 * dim + (0 if self.layer_scale is None else dim)
+        return {
+            "patch_embed": self.in_channels * self.patch_size**2 * dim + dim,
+            "tokens": self.num_prefix_tokens * dim + positions,
+            "attention": self.depth * (norm_and_scale + attention),
+            "mlp": self.depth * (norm_and_scale + dim * hidden + hidden + hidden * dim + dim),
+            "norm": 2 * dim if self.final_norm else 0,
+            "head": (self.num_features + 1) * self.num_classes,
+        }
+
+    @property
+    def num_parameters(self) -> int:
+        """Weights of the network, counted without building it."""
+        return sum(self.parameters_of_parts.values())
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values, for a checkpoint's header."""

@@ -59,11 +59,19 @@ def training_step(config: ViTConfig, batch: int) -> Cost:
 
 def num_operations(config: ViTConfig, patch_size: int, tokens: int) -> int:
     """Multiply-accumulates of one pass on a sequence of so many tokens, in matrix products and convolutions."""
+    return sum(operations_of_parts(config, patch_size, tokens).values())
+
+
+def operations_of_parts(config: ViTConfig, patch_size: int, tokens: int) -> dict[str, int]:
+    """As ``num_operations``, by the names of ``ViTConfig.parameters_of_parts``."""
     width, hidden = config.embed_dim, int(config.embed_dim * config.mlp_ratio)
-    embedding = (tokens - config.num_prefix_tokens) * config.in_channels * patch_size**2 * width
     linear = 3 * width * config.head_dim if config.projection == "per_head" else 4 * width**2
-    block = tokens * (linear + 2 * width * hidden) + 2 * tokens**2 * width
-    return embedding + config.depth * block + config.num_features * config.num_classes
+    return {
+        "patch_embed": (tokens - config.num_prefix_tokens) * config.in_channels * patch_size**2 * width,
+        "attention": config.depth * (tokens * linear + 2 * tokens**2 * width),
+        "mlp": config.depth * 2 * tokens * width * hidden,
+        "head": config.num_features * config.num_classes,
+    }
 
 
 def trace_bytes(config: ViTConfig, patch_size: int) -> int:

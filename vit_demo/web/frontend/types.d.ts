@@ -126,7 +126,7 @@ export interface Constants {
   maxLabel: number;
 }
 
-export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "smallest_set" | "method_docs" | "models" | "model" | "train" | "teach";
+export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "smallest_set" | "method_docs" | "models" | "model" | "network" | "train" | "teach";
 
 /** What `server.request` gets; which fields belong to which kind is in web/requests/kinds.py. */
 export type Request = { kind: Kind; source?: SourcePayload } & Record<string, unknown>;

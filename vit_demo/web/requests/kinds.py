@@ -22,6 +22,7 @@ from vit_demo.web.catalog import visitor_presets
 from vit_demo.web.catalog.menu import menu_entries, model_entry
 from vit_demo.web.catalog.method_docs import BOARD, FEATURES, method_html
 from vit_demo.web.requests import parse, tour
+from vit_demo.web.requests.building import NetworkRequest, network_size
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
 from vit_demo.web.requests.packing import pack
 from vit_demo.web.requests.parse import Json
@@ -290,6 +291,7 @@ KINDS: dict[str, RequestKind | OtherKind] = {
     "method_docs": OtherKind(method_docs, MethodRequest),
     "models": OtherKind(menu),
     "model": OtherKind(model, ModelRequest),
+    "network": OtherKind(network_size, NetworkRequest),
     "train": OtherKind(train, dict),
     "teach": OtherKind(teach, dict),
 }

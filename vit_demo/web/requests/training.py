@@ -167,12 +167,26 @@ def _begin(fields: Any, source: Any) -> str:
 
 
 def _config(fields: Any) -> ViTConfig:
+    config = read_config(fields)
+    cost = training_step(config, BATCH_SIZE)
+    too_much = cost.operations > MAX_OPERATIONS or cost.nbytes > MEMORY_OF_TRAINING
+    if too_much or is_too_large(config):
+        raise InputError(TOO_LARGE)
+    return config
+
+
+def read_config(fields: Any) -> ViTConfig:
+    """A network by the fields of ``ViTConfig``; ``InputError`` if there is none like this."""
     try:
-        config = ViTConfig(**fields)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{error}" if isinstance(error, ValueError) else "This is no network: reload the page."
-        ) from error
+        return ViTConfig(**fields)
+    except ValueError as error:
+        raise InputError(f"{error}") from error
+    except TypeError as error:
+        raise InputError("This is no network: reload the page.") from error
+
+
+def is_too_large(config: ViTConfig) -> bool:
+    """Whether a network is above one of the ``TRAINING_LIMITS``."""
     tokens = num_tokens(config, config.patch_size)
     counts = {
         "parameters": config.num_parameters,
@@ -180,11 +194,7 @@ def _config(fields: Any) -> ViTConfig:
         "operations": num_operations(config, config.patch_size, tokens),
         "depth": config.depth,
     }
-    cost = training_step(config, BATCH_SIZE)
-    too_much = cost.operations > MAX_OPERATIONS or cost.nbytes > MEMORY_OF_TRAINING
-    if too_much or any(counts[name] > most for name, most in TRAINING_LIMITS.items()):
-        raise InputError(TOO_LARGE)
-    return config
+    return any(counts[name] > most for name, most in TRAINING_LIMITS.items())
 
 
 def _digit_source(value: Any) -> Any:

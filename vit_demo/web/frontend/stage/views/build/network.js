@@ -1,5 +1,5 @@
 // @ts-check
-// The size of a Vision Transformer, counted from its configuration: the same numbers as those of the Python modules.
+// The Vision Transformer that is built: its fields, what is wrong with them, and the code that makes it.
 
 import { english, formatInteger, translate } from "../../../shared/language.js";
 
@@ -10,10 +10,7 @@ const html = `<div class="switch two-ways" role="group" aria-label="Build">
 /** The two ways of Build, of which one is open: "build" or "teach". */
 export const waysHtml = (open) => html.replace(`"${open}"`, `"${open}" aria-pressed="true"`);
 
-/**
- * The numbers that a visitor may change: field, title, unit, and the least and the largest value, with which every count
- * stays an exact integer.
- */
+/** The numbers that a visitor may change: field, title, unit, and the least and the largest value. */
 export const NUMBERS = [
   ["image_size", english("Image size"), english("pixels"), 1, 2048],
   ["patch_size", english("Patch size"), english("pixels"), 1, 2048],
@@ -81,115 +78,6 @@ export function problemOf(config, patchSize) {
   ].find(([isWrong]) => isWrong);
   return found ? [found[1], translate(String(found[2]), values)] : null;
 }
-
-/** The fields of a network that other counts need. */
-function derived(config, patchSize) {
-  const grid = config.image_size / patchSize;
-  const prefix = Number(config.class_token) + config.num_registers;
-  return {
-    grid,
-    patches: grid * grid,
-    tokens: prefix + grid * grid,
-    prefix,
-    headDim: config.embed_dim / config.num_heads,
-    hidden: Math.floor(config.embed_dim * config.mlp_ratio),
-    features: config.embed_dim * (config.pool.includes("+") ? 2 : 1),
-    storedGrid: config.pos_embed_grid ?? Math.floor(config.image_size / config.patch_size),
-  };
-}
-
-/**
- * The stages of a valid network, from the picture to the logits, each {name, shape, parameters, operations, inner, times}:
- * `shape` is what it returns for one picture, `inner` are shapes within it as [name, shape], `times` how often it is
- * repeated; its counts are those of all repetitions. Operations are multiply-accumulates of one forward pass in matrix
- * products and convolutions.
- */
-export function stagesOf(config, patchSize) {
-  const { embed_dim: width, depth, num_heads: heads, in_channels: channels, num_classes: classes } = config;
-  const { patches, tokens, prefix, headDim, hidden, features, storedGrid } = derived(config, patchSize);
-  const norm = 2 * width;
-  const scale = config.layer_scale === null ? 0 : width;
-  const perHead = config.projection === "per_head";
-  const qkvWeights = 3 * width * (perHead ? headDim : width);
-  const qkvBias = perHead || config.qkv_bias ? 3 * width : 0;
-  const projection = perHead ? 0 : width * width;
-  const positions = storedGrid ** 2 + (config.pos_embed_prefix ? prefix : 0);
-  const attention = {
-    parameters: norm + qkvWeights + qkvBias + (perHead ? 0 : projection + width) + scale,
-    operations: tokens * (qkvWeights + projection) + 2 * tokens * tokens * width,
-  };
-  const mlp = {
-    parameters: norm + 2 * width * hidden + hidden + width + scale,
-    operations: 2 * tokens * width * hidden,
-  };
-  const stage = (name, shape, parameters = 0, operations = 0, rest = {}) => ({
-    name,
-    shape: [1, ...shape],
-    parameters: parameters * (rest.times ?? 1),
-    operations: operations * (rest.times ?? 1),
-    inner: [],
-    times: 1,
-    ...rest,
-  });
-  const sequence = [tokens, width];
-  return [
-    stage(english("Picture"), [channels, config.image_size, config.image_size]),
-    stage(
-      english("Patch embedding"),
-      [patches, width],
-      channels * config.patch_size ** 2 * width + width,
-      patches * channels * patchSize ** 2 * width,
-    ),
-    stage(
-      prefix ? english("Class token and positions") : english("Positions"),
-      sequence,
-      prefix * width + (config.pos_embed === "learned" ? positions * width : 0),
-    ),
-    stage(english("Attention"), sequence, attention.parameters, attention.operations, {
-      times: depth,
-      inner: [
-        [english("queries, keys, values, each"), [1, heads, tokens, headDim]],
-        [english("attention weights"), [1, heads, tokens, tokens]],
-      ],
-    }),
-    stage("MLP", sequence, mlp.parameters, mlp.operations, {
-      times: depth,
-      inner: [[english("hidden"), [1, tokens, hidden]]],
-    }),
-    stage(
-      config.final_norm ? english("Norm and pooling") : english("Pooling"),
-      [features],
-      config.final_norm ? norm : 0,
-    ),
-    ...(classes ? [stage(english("Classifier head"), [classes], (features + 1) * classes, features * classes)] : []),
-  ];
-}
-
-/** The totals of a valid network: parameters, operations, tokens, and bytes of the attention weights in float32. */
-export function totalsOf(config, patchSize) {
-  const stages = stagesOf(config, patchSize);
-  const sum = (field) => stages.reduce((total, stage) => total + stage[field], 0);
-  const { tokens } = derived(config, patchSize);
-  const attentionBytes = 4 * config.num_heads * tokens * tokens;
-  return { parameters: sum("parameters"), operations: sum("operations"), tokens, attentionBytes };
-}
-
-/** Why a valid network cannot be trained here, as one sentence; empty if it can. */
-export function trainingProblemOf(config, patchSize, limits) {
-  if (config.image_size !== 28 || config.in_channels !== 1 || config.num_classes !== 10) {
-    return translate("Only networks for digits can be trained here: 28 pixels, 1 channel, 10 classes.");
-  }
-  const counts = { ...totalsOf(config, patchSize), depth: config.depth };
-  if (Object.entries(limits).every(([name, most]) => counts[name] <= most)) return "";
-  const { depth, tokens } = limits;
-  const [parameters, operations] = [limits.parameters, limits.operations].map(formatInteger);
-  return translate(
-    "Too large to be trained here: at most {parameters} parameters, {operations} operations, {tokens} tokens and {depth} blocks.",
-    { parameters, operations, tokens, depth },
-  );
-}
-
-export const formatShape = (shape) => `[${shape.join(", ")}]`;
 
 // A network as Python code.
 

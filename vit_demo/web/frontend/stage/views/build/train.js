@@ -8,7 +8,7 @@ import { percent } from "../../format.js";
 import { heatCanvas, inkOnPaper } from "../../heatmapColours.js";
 import { FIRST_SECTION } from "../../sections.js";
 import { lineChart } from "../faithfulness/findings.js";
-import { NUM_DIGITS, RATES, trainingCode, trainingProblemOf } from "./network.js";
+import { NUM_DIGITS, RATES, trainingCode } from "./network.js";
 
 export const html = `
   <div class="train">
@@ -51,12 +51,19 @@ const LINKED = english(
 const UP_TO = english("It takes up to {seconds} seconds: the first 20 steps tell how many fit into them.");
 const SHORT = 0.7; // of the seconds that were chosen
 const WHY_SHORT = english("The first 20 were slow, so no more were planned.");
+const HINDRANCES = {
+  fields: english("A number of the network does not fit: see below."),
+  task: english("Only networks for digits can be trained here: 28 pixels, 1 channel, 10 classes."),
+  size: english(
+    "Too large to be trained here: at most {parameters} parameters, {operations} operations, {tokens} tokens and {depth} blocks.",
+  ),
+};
 const OVER = new Set(["done", "ended"]);
 const NOT_BEGUN = { step: 0, steps: 0, loss: [], accuracy: [], mistakes: [], look: null };
 
 /**
- * `show(config, patchSize, problem, choices, training)` tells which network there is, what was chosen for it, and how that of
- * a link was trained.
+ * `show(config, patchSize, hindrance, choices, training)` tells which network there is, which of `HINDRANCES` it has, what was
+ * chosen for it, and how that of a link was trained.
  */
 export function createTraining(host, { change, request, startingPoints }) {
   const find = (selector) => host.querySelector(selector);
@@ -261,14 +268,12 @@ export function createTraining(host, { change, request, startingPoints }) {
   shownResult.subscribe(host, remember);
   remember(shownResult.latest());
 
-  function show(config, patchSize, problem, ofBuild, training) {
+  function show(config, patchSize, why, ofBuild, training) {
     linked = training;
     choices = ofBuild;
-    const wanted = { ...config, patch_size: patchSize, pos_embed_grid: null };
-    hindrance = problem
-      ? english("A number of the network does not fit: see below.")
-      : trainingProblemOf(wanted, patchSize, limits);
-    network = hindrance ? null : wanted;
+    const most = Object.fromEntries(Object.entries(limits).map(([name, value]) => [name, formatInteger(value)]));
+    hindrance = why ? translate(HINDRANCES[why], most) : "";
+    network = why ? null : { ...config, patch_size: patchSize, pos_embed_grid: null };
     draw();
   }
 

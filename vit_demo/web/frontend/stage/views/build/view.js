@@ -1,10 +1,11 @@
 // @ts-check
-// "Build": a visitor trains a network, and changes its shape, whose size is counted at once.
+// "Build": a visitor trains a network, and changes its shape, whose size the server counts.
 
 import { copyText, make, makeOptions, newId, setText, track } from "../../../shared/dom.js";
 import { english, formatCount, formatInteger, languageChange, translate } from "../../../shared/language.js";
+import { pause, SETTLE } from "../../../shared/requests.js";
 import { formatBytes } from "../../format.js";
-import { formatShape, NUMBERS, networkOf, problemOf, pythonCode, stagesOf, totalsOf, waysHtml } from "./network.js";
+import { NUMBERS, networkOf, problemOf, pythonCode, waysHtml } from "./network.js";
 import { createTraining, html as trainingHtml } from "./train.js";
 
 export const sections = ["build"];
@@ -48,8 +49,25 @@ const TOTALS = [
   ["parameters", english("Parameters"), formatCount],
   ["operations", english("Operations"), formatCount],
   ["tokens", english("Tokens"), formatCount],
-  ["attentionBytes", english("Attention weights"), formatBytes],
+  ["attention_bytes", english("Attention weights"), formatBytes],
 ];
+
+const STAGES = {
+  picture: english("Picture"),
+  patch_embed: english("Patch embedding"),
+  tokens: english("Class token and positions"),
+  positions: english("Positions"),
+  attention: english("Attention"),
+  mlp: "MLP",
+  norm: english("Norm and pooling"),
+  pooling: english("Pooling"),
+  head: english("Classifier head"),
+};
+const INNER = {
+  qkv: english("queries, keys, values, each"),
+  weights: english("attention weights"),
+  hidden: english("hidden"),
+};
 
 export function create(card, { change, request, startingPoints }) {
   const find = (selector) => card.querySelector(selector);
@@ -57,10 +75,12 @@ export function create(card, { change, request, startingPoints }) {
   const first = { start: networks[0].title, fields: {} };
   const trainer = createTraining(card, { change, request, startingPoints });
   const form = createForm(find(".fields"), networks, choose);
-  let shown = null;
+  let shown = /** @type {any} */ (null);
   let training = null; // how that of a link was trained
+  let counted = ""; // the network whose size is known or awaited
+  let size = /** @type {any} */ (null); // that of the network that is shown, or null
 
-  /** Shows a visitor's choice at once: there may be no picture, and then no frame is drawn. */
+  /** Shows a visitor's choice at once; its size follows. */
   function choose(network) {
     show(network);
     change({ network, training: null });
@@ -69,9 +89,11 @@ export function create(card, { change, request, startingPoints }) {
   function draw({ choices }) {
     const network = networks.some(({ title }) => title === choices.network?.start) ? choices.network : first;
     if (network !== shown || choices.training !== training) show(network, choices.training);
+    count();
   }
 
   function show(network, linked = null) {
+    if (network !== shown) size = null;
     shown = network;
     training = linked;
     const { config, patchSize } = networkOf(network, startingPoints);
@@ -81,17 +103,36 @@ export function create(card, { change, request, startingPoints }) {
     card.classList.toggle("invalid", Boolean(problem));
     find(".copy").disabled = Boolean(problem);
     setText(find(".code .news"), "");
-    trainer.show(config, patchSize, problem, network === first ? null : network, training);
+    const hindrance = problem ? "fields" : size?.hindrance;
+    trainer.show(config, patchSize, hindrance, network === first ? null : network, training);
     if (problem) return;
-    const found = totalsOf(config, patchSize);
+    find("pre").textContent = pythonCode(config, patchSize, defaults);
+    if (size) showSize(config.depth);
+  }
+
+  /** Asks the server for the size of the network, unless it was asked. */
+  async function count() {
+    const { config, patchSize } = networkOf(shown, startingPoints);
+    const asked = JSON.stringify([config, patchSize]);
+    if (asked === counted || problemOf(config, patchSize)) return;
+    counted = asked;
+    const isCurrent = () => counted === asked;
+    await pause(SETTLE);
+    const reply = isCurrent() ? await request({ kind: "network", config, patch_size: patchSize }, { isCurrent }) : null;
+    if (!isCurrent()) return;
+    if (!reply) counted = ""; // the picture has changed meanwhile
+    size = reply?.result ?? null;
+    show(shown, training);
+    if (reply?.error) setText(find(".code .news"), reply.error);
+  }
+
+  function showSize(depth) {
     const totals = TOTALS.map(([name, title, format]) => {
-      const value = make("dd", { title: formatInteger(found[name]) }, format(found[name]));
+      const value = make("dd", { title: formatInteger(size[name]) }, format(size[name]));
       return make("div", {}, make("dt", {}, title), value);
     });
     find(".totals").replaceChildren(...totals);
-    const stages = stagesOf(config, patchSize);
-    find(".stages").replaceChildren(...stages.map((stage) => stageRow(stage, found)));
-    find("pre").textContent = pythonCode(config, patchSize, defaults);
+    find(".stages").replaceChildren(...size.stages.map((stage) => stageRow(stage, depth, size)));
   }
 
   find(".copy").addEventListener("click", async () => {
@@ -106,11 +147,15 @@ export function create(card, { change, request, startingPoints }) {
   return { draw, drawEmpty: draw };
 }
 
-function stageRow({ name, shape, parameters, operations, inner, times }, totals) {
+function stageRow({ name, shape, parameters, operations, inner }, depth, totals) {
   const small = (...words) => make("small", {}, ...words);
-  const shapes = [["", shape], ...inner.map(([what, inside]) => [`${translate(what)} `, inside])];
-  const written = shapes.map(([what, of]) => small(what, make("code", {}, formatShape(of))));
-  const heading = make("b", {}, name, small(times > 1 ? ` × ${times}` : ""));
+  const shapes = [
+    ["", shape],
+    ...Object.entries(inner).map(([what, inside]) => [`${translate(INNER[what])} `, inside]),
+  ];
+  const written = shapes.map(([what, of]) => small(what, make("code", {}, `[${of.join(", ")}]`)));
+  const isRepeated = depth > 1 && Object.keys(inner).length > 0;
+  const heading = make("b", {}, STAGES[name], small(isRepeated ? ` × ${depth}` : ""));
   const share = (words, value, total) =>
     value ? make("div", { title: formatInteger(value) }, small(words), track(value / total)) : make("div");
   return make(
