@@ -34,5 +34,7 @@ def to_scores(logits: Tensor, scores: Scores, *, log: bool = False) -> Tensor:
 
 
 def as_text(score: float, scores: Scores) -> str:
-    """A score for people: in percent, or with four digits where it is no probability."""
-    return f"{score:.4g}" if scores == "none" else f"{100 * score:.1f} %"
+    """A score for people: in percent, never a rounded 0 or 100, or with four digits where it is no probability."""
+    if scores == "none":
+        return f"{score:.4g}"
+    return "<0.1 %" if score < 0.001 else ">99.9 %" if 0.9995 <= score < 1 else f"{100 * score:.1f} %"

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ..percentages import percentage
 from .choosing import STAGE, Browser, Page, middle_of, open_page, shown_result
 
 INVITATION = """({dropping, section, plain, method}) => dropping
@@ -14,6 +15,7 @@ INVITATION = """({dropping, section, plain, method}) => dropping
 """
 """What is offered below the picture, by what a click does with what it shows."""
 
+NBSP = "\u00a0"
 SIZES = {"desktop": (1440, 900), "laptop": (1366, 768), "phone": (390, 844)}
 FIRST_SCREEN = {
     "desktop": (".headline", ".view", ".bar", ".challenge", ".explore > .answer", ".blocks", "#inputs"),
@@ -95,12 +97,6 @@ TOLD = """() => {
 }"""
 
 
-def percentage(probability: float) -> str:
-    if probability < 0.001:
-        return "<0.1\u00a0%"
-    return ">99.9\u00a0%" if 0.9995 <= probability < 1 else f"{100 * probability:.1f}\u00a0%"
-
-
 def truth(page: Page, challenge: str | None) -> dict[str, Any]:
     """What the first screen must say of the picture that is shown, by the package's own numbers."""
     result = shown_result(page)
@@ -109,10 +105,10 @@ def truth(page: Page, challenge: str | None) -> dict[str, Any]:
     digit = page.evaluate(f"{STAGE}.current().exampleDigit ?? null")
     picture = "the photo" if result.preset.task == "photos" else "your drawing" if digit is None else f"your {digit}"
     is_unsure = not result.is_confident
-    unsure = f"is unsure: {first}, {percentage(probability)}?"
+    unsure = f"is unsure: {first}, {percentage(probability, NBSP)}?"
     if count:
         squares = "1 square" if count == 1 else f"{count} squares"
-        sure = f"{'still ' * (first == before)}says {first}: {percentage(probability)}."
+        sure = f"{'still ' * (first == before)}says {first}: {percentage(probability, NBSP)}."
         headline = f"Without {squares} it {unsure if is_unsure else sure}"
     else:
         headline = f"The network cuts {picture} into {result.grid[0] * result.grid[1]} squares, lets them look at "
@@ -126,9 +122,9 @@ def truth(page: Page, challenge: str | None) -> dict[str, Any]:
     return {
         "headline": headline.replace("\u00a0", " "),
         "challenge": challenge or (words if count else page.evaluate(f"({INVITATION})({STAGE}.choices)")),
-        "bars": [[label, percentage(share)] for label, share in top],
+        "bars": [[label, percentage(share, NBSP)] for label, share in top],
         "marks": [round(1000 * dict(whole.top(len(whole.labels)))[label]) if count else None for label, _ in top],
-        "answers": [[block[0][0], percentage(block[0][1])] for block in result.logit_lens()[1:]],
+        "answers": [[block[0][0], percentage(block[0][1], NBSP)] for block in result.logit_lens()[1:]],
         "isSettled": not is_unsure,
         "word": f"What speaks for {name if len(name) <= 2 else 'it'}",
     }

@@ -8,6 +8,8 @@ import vit_demo
 from vit_demo.cli import main
 from vit_demo.render import ComparisonRow, comparison_sheet, heat_colours
 
+from ..percentages import percentage
+
 
 def test_the_table_has_a_line_for_each_model_and_patch_size(seven, tmp_path, capsys):
     command = ["compare", str(seven), "--preset", "digits-small,digits-tiny", "--patch-size", "4,7"]
@@ -20,7 +22,7 @@ def test_the_table_has_a_line_for_each_model_and_patch_size(seven, tmp_path, cap
     for line in lines:
         expected = vit_demo.explore(seven, line.split()[0], patch_size=int(line.split()[1]))
         label, probability = expected.top(1)[0]
-        assert f"{label} {100 * probability:.1f} %" in line
+        assert f"{label} {percentage(probability)}" in line
         for values in (expected.rollout(), expected.relevance()):
             place = np.unravel_index(values.argmax(), values.shape)
             assert f"{values.max() / values.mean():.1f} x mean at ({place[0]}, {place[1]})" in line

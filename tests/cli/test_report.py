@@ -11,6 +11,8 @@ from PIL import Image
 import vit_demo
 from vit_demo.cli import main
 
+from ..percentages import percentage
+
 NAME = "a<script>alert(1)</script>&\"'.png"
 
 
@@ -52,7 +54,7 @@ def test_report(seven, tmp_path, capsys, monkeypatch):
     assert "http:" not in text and "https:" not in text and "url(" not in text and "@import" not in text
 
     expected = vit_demo.explore(seven, "digits-tiny")
-    assert all(label in content and f"{100 * share:.1f} %" in content for label, share in expected.top(5))
+    assert all(label in content and percentage(share) in content for label, share in expected.top(5))
     assert "for 7" in content and f"largest value {expected.relevance().max():.3g}" in content
     pictures = [address for address in addresses if address.startswith("data:")]
     assert len(pictures) == 3, "input and two maps"

@@ -49,6 +49,7 @@ from vit_demo.weights.costs import num_operations, num_tokens, training_step
 from vit_demo.weights.trained import Shares, keep, keep_before, save_digits, trained_network
 
 MAX_SECONDS = 60
+"""Of a run: what may be chosen, and after which it ends."""
 MAX_RUNS, RUNS_OF_ONE = 256, 64
 """Runs that are remembered, of all addresses and of one."""
 MAX_OPERATIONS = 2e10

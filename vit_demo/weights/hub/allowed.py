@@ -133,4 +133,5 @@ PROCESSORS = {
     "dinov3": "DINOv3ViT",
 }  # fmt: skip
 """transformers' processor by the first word of a ``model_type``, where the repository names none."""
-OTHER_PROCESSORS = ("Blip", "ConvNext", "MobileViT")
+ALLOWED_PROCESSORS = (*PROCESSORS.values(), "Blip", "ConvNext", "MobileViT")
+"""Those that a repository may name."""

@@ -26,9 +26,9 @@ from vit_demo.images.rgb import MAX_SIDE
 from vit_demo.sentences import joined, sentence
 from vit_demo.weights import limits
 from vit_demo.weights.hub.allowed import (
+    ALLOWED_PROCESSORS,
     INTERPOLATIONS,
     LEAST_CROP,
-    OTHER_PROCESSORS,
     PROCESSOR_FIELDS,
     PROCESSORS,
     TIMM_CFG,
@@ -216,10 +216,10 @@ def _processed(kind: str, values: dict[str, Any], size: int) -> Preprocessing:
     named = fields.get("image_processor_type", TEXT, fields.get("feature_extractor_type", TEXT, ""))
     default = PROCESSORS.get(kind.partition("_")[0], "ViT")
     name = re.sub(r"(ImageProcessor|FeatureExtractor)(Fast|Pil)?\Z", "", named) or default
-    if name not in (*PROCESSORS.values(), *OTHER_PROCESSORS):
+    if name not in ALLOWED_PROCESSORS:
         raise PresetError(f"this model is not supported, because {quote(named)} prepares its photos.")
     made: Any = getattr(transformers, f"{name}ImageProcessor")
-    kinds = {key: kind for key, kind in PROCESSOR_FIELDS.items() if key in made.valid_kwargs.__annotations__}
+    kinds = {key: value for key, value in PROCESSOR_FIELDS.items() if key in made.valid_kwargs.__annotations__}
     # A null is handed on: it is not the default of the class.
     processor = made(**{key: fields.get(key, kind, None) for key, kind in kinds.items() if key in values})
     if not processor.do_resize:
