@@ -12,7 +12,7 @@ import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import Browser, Page, open_page
+from .choosing import Page, open_page
 
 SOURCE = "document.querySelector('.stage').__stage.current()?.source"
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
@@ -111,10 +111,9 @@ def test_examples_have_names_and_their_source_is_shown(opened: Page):
     assert small == ways == 0
 
 
-def test_a_webcam_takes_a_photo(browser: Browser, address: str):
+def test_a_webcam_takes_a_photo(page: Page, address: str):
     """The test's browser has a webcam that shows a moving pattern."""
-    context = browser.new_context(permissions=["camera"])
-    page = context.new_page()
+    page.context.grant_permissions(["camera"])
     open_page(page, f"{address}#tab=photos")
     page.get_by_role("button", name="Webcam").click()
     page.get_by_role("button", name="Take the photo").wait_for()
@@ -125,4 +124,3 @@ def test_a_webcam_takes_a_photo(browser: Browser, address: str):
     page.get_by_role("button", name="Take the photo").click()
     page.wait_for_function(f"{SOURCE}?.upload")
     assert page.locator("video.preview").is_hidden()
-    context.close()
