@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
+# Before torch and numpy are imported, and for every program that a test starts: threads that wait for each other on a
+# busy machine take five times the processor.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
 import copy
 import gc
-import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,17 +35,25 @@ gc.disable()  # while the tests are imported, which leaves little garbage
 
 
 SLOW_FILES = """
-    test_serve test_code_quality browser/test_browser_train browser/test_browser_story test_wheel
-    web/test_serving test_documentation web/guard/test_security browser/test_browser_explanations
-    browser/test_browser_libraries browser/test_browser_languages web/api/test_api images/test_hostile
-    browser/test_browser_screens browser/test_browser_link_sections browser/test_browser_lesson
-    browser/test_browser_teach cli/test_gallery cli/test_startup browser/test_browser_hub recipes/test_training
-    cli/test_explain cli/test_bad_input
-    test_javascript test_notebook web/guard/test_uploads web/test_notebook_html images/test_corpus
-    test_reference test_architecture space/test_zero_gpu space/test_start inference/test_explainer
-    inference/test_step_parts trace/test_passes trace/test_proof trace/test_spellings methods/test_written_out
-    weights/test_costs weights/test_fuzzing words/test_interfaces words/test_word_models images/test_reading
-    images/test_paper
+    test_serve test_code_quality browser/test_browser_story browser/test_browser_accessibility
+    browser/test_browser_train test_documentation browser/test_browser_languages test_wheel
+    browser/test_browser_screens browser/test_browser_link_sections weights/test_fuzzing
+    browser/test_browser_libraries web/test_serving images/test_hostile browser/test_browser_steps test_javascript
+    methods/test_other_device browser/test_browser_stage words/test_word_models browser/test_browser_stage_failures
+    browser/test_browser_explanations browser/test_browser_teach browser/test_browser_lesson
+    browser/test_browser_features cli/test_startup browser/test_browser_link space/test_zero_gpu
+    browser/test_browser_download browser/test_browser_why browser/test_browser_page browser/test_browser_hub
+    web/guard/test_security weights/test_preprocessing test_architecture trace/test_passes
+    browser/test_browser_restart words/test_interfaces browser/test_browser_words browser/test_browser_pad
+    browser/test_browser_photo_input training/test_small browser/test_browser_enough cli/test_gallery
+    trace/test_networks methods/test_without_float64 cli/test_bad_input auditing/test_shortcuts
+    browser/test_browser_random recipes/test_training cli/test_explain browser/test_browser_beginner
+    web/guard/test_uploads inference/test_step_parts images/test_corpus features/test_token_analysis
+    weights/test_hub_interfaces browser/test_browser_modules browser/test_browser_refused_photos
+    methods/test_libra_fullgrad web/requests/test_training weights/test_costs trace/test_refusals
+    browser/test_browser_notebook web/api/test_api test_notebook web/test_notebook_html test_reference
+    space/test_start inference/test_explainer trace/test_proof trace/test_spellings methods/test_written_out
+    images/test_reading images/test_paper
 """
 """Files that take long, the longest first: so they run, lest a process ends alone with one."""
 QUICK = "features images inference methods metrics model render service trace weights words"
@@ -64,6 +77,13 @@ def pytest_collection_finish() -> None:
     """Leaves what is imported out of garbage collection, which would take a fifteenth of the tests' time."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _frozen() -> None:
+    """What earlier files have left is not looked through again each time that a network is loaded."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish() -> None:
