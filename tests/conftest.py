@@ -35,25 +35,25 @@ gc.disable()  # while the tests are imported, which leaves little garbage
 
 
 SLOW_FILES = """
-    test_serve test_code_quality browser/test_browser_story browser/test_browser_accessibility
-    browser/test_browser_train test_documentation browser/test_browser_languages test_wheel
-    browser/test_browser_screens browser/test_browser_link_sections weights/test_fuzzing
-    browser/test_browser_libraries web/test_serving images/test_hostile browser/test_browser_steps test_javascript
-    methods/test_other_device browser/test_browser_stage words/test_word_models browser/test_browser_stage_failures
-    browser/test_browser_explanations browser/test_browser_teach browser/test_browser_lesson
-    browser/test_browser_features cli/test_startup browser/test_browser_link space/test_zero_gpu
-    browser/test_browser_download browser/test_browser_why browser/test_browser_page browser/test_browser_hub
-    web/guard/test_security weights/test_preprocessing test_architecture trace/test_passes
-    browser/test_browser_restart words/test_interfaces browser/test_browser_words browser/test_browser_pad
-    browser/test_browser_photo_input training/test_small browser/test_browser_enough cli/test_gallery
-    trace/test_networks methods/test_without_float64 cli/test_bad_input auditing/test_shortcuts
-    browser/test_browser_random recipes/test_training cli/test_explain browser/test_browser_beginner
-    web/guard/test_uploads inference/test_step_parts images/test_corpus features/test_token_analysis
-    weights/test_hub_interfaces browser/test_browser_modules browser/test_browser_refused_photos
-    methods/test_libra_fullgrad web/requests/test_training weights/test_costs trace/test_refusals
-    browser/test_browser_notebook web/api/test_api test_notebook web/test_notebook_html test_reference
-    space/test_start inference/test_explainer trace/test_proof trace/test_spellings methods/test_written_out
-    images/test_reading images/test_paper
+    test_serve test_code_quality browser/test_browser_story test_documentation browser/test_browser_screens
+    browser/test_browser_train browser/test_browser_languages browser/test_browser_libraries
+    browser/test_browser_accessibility web/test_serving words/test_word_models browser/test_browser_teach
+    browser/test_browser_link_sections test_wheel weights/test_fuzzing images/test_hostile browser/test_browser_hub
+    browser/test_browser_stage browser/test_browser_explanations browser/test_browser_link
+    browser/test_browser_steps browser/test_browser_stage_failures words/test_interfaces methods/test_other_device
+    browser/test_browser_random space/test_zero_gpu browser/test_browser_features recipes/test_training
+    web/guard/test_hostile_requests weights/test_hub_interfaces browser/test_browser_download
+    browser/test_browser_lesson weights/test_preprocessing browser/test_browser_page web/guard/test_security
+    cli/test_bad_input browser/test_browser_why web/requests/test_training browser/test_browser_pad
+    browser/test_browser_photo_input cli/test_explain cli/test_gallery browser/test_browser_words
+    browser/test_browser_restart browser/test_browser_beginner test_javascript images/test_corpus
+    training/test_small auditing/test_shortcuts trace/test_passes browser/test_browser_enough test_architecture
+    methods/test_written_out test_notebook browser/test_browser_notebook methods/test_without_float64 test_reference
+    web/api/test_api_documentation web/requests/test_any_request space/test_haproxy cli/test_startup
+    inference/test_step_parts space/test_start web/guard/test_uploads weights/test_costs inference/test_explainer
+    trace/test_networks browser/test_browser_refused_photos browser/test_browser_modules images/test_paper
+    web/api/test_api trace/test_proof trace/test_refusals methods/test_libra_fullgrad images/test_reading
+    web/test_notebook_html trace/test_spellings features/test_token_analysis
 """
 """Files that take long, the longest first: so they run, lest a process ends alone with one."""
 QUICK = "features images inference methods metrics model render service trace weights words"
