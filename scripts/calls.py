@@ -20,6 +20,11 @@ from typing import Any
 import httpx
 
 import vit_demo
+from vit_demo.service.engine import get_engine
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.catalog.menu import default_photo_preset
+from vit_demo.web.requests.payload import data_url
+from vit_demo.web.server import asgi_app
 
 PACKAGE = Path(vit_demo.__file__).parent
 
@@ -46,12 +51,6 @@ def _counting() -> Iterator[dict[str, None]]:
 
 
 async def _measure() -> dict[str, list[str]]:
-    from vit_demo.service.engine import get_engine
-    from vit_demo.web.catalog.example_digits import example_picture
-    from vit_demo.web.catalog.menu import default_photo_preset
-    from vit_demo.web.requests.payload import data_url
-    from vit_demo.web.server import asgi_app
-
     app = asgi_app()
     get_engine().warm_up(default_photo_preset()).result()  # which would run beside the stroke
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
+# Before torch and numpy are imported, and for every program that a test starts: threads that wait for each other on a
+# busy machine take five times the processor.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
 import copy
 import gc
-import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,17 +35,25 @@ gc.disable()  # while the tests are imported, which leaves little garbage
 
 
 SLOW_FILES = """
-    test_serve test_code_quality browser/test_browser_train browser/test_browser_story test_wheel
-    web/test_serving test_documentation web/guard/test_security browser/test_browser_explanations
-    browser/test_browser_libraries browser/test_browser_languages web/api/test_api images/test_hostile
-    browser/test_browser_screens browser/test_browser_link_sections browser/test_browser_lesson
-    browser/test_browser_teach cli/test_gallery cli/test_startup browser/test_browser_hub recipes/test_training
-    cli/test_explain cli/test_bad_input
-    test_javascript test_notebook web/guard/test_uploads web/test_notebook_html images/test_corpus
-    test_reference test_architecture space/test_zero_gpu space/test_start inference/test_explainer
-    inference/test_step_parts trace/test_passes trace/test_proof trace/test_spellings methods/test_written_out
-    weights/test_costs weights/test_fuzzing words/test_interfaces words/test_word_models images/test_reading
-    images/test_paper
+    test_serve test_code_quality browser/test_browser_story test_documentation browser/test_browser_screens
+    browser/test_browser_train browser/test_browser_languages browser/test_browser_libraries
+    browser/test_browser_accessibility web/test_serving words/test_word_models browser/test_browser_teach
+    browser/test_browser_link_sections test_wheel weights/test_fuzzing images/test_hostile browser/test_browser_hub
+    browser/test_browser_stage browser/test_browser_explanations browser/test_browser_link
+    browser/test_browser_steps browser/test_browser_stage_failures words/test_interfaces methods/test_other_device
+    browser/test_browser_random space/test_zero_gpu browser/test_browser_features recipes/test_training
+    web/guard/test_hostile_requests weights/test_hub_interfaces browser/test_browser_download
+    browser/test_browser_lesson weights/test_preprocessing browser/test_browser_page web/guard/test_security
+    cli/test_bad_input browser/test_browser_why web/requests/test_training browser/test_browser_pad
+    browser/test_browser_photo_input cli/test_explain cli/test_gallery browser/test_browser_words
+    browser/test_browser_restart browser/test_browser_beginner test_javascript images/test_corpus
+    training/test_small auditing/test_shortcuts trace/test_passes browser/test_browser_enough test_architecture
+    methods/test_written_out test_notebook browser/test_browser_notebook methods/test_without_float64 test_reference
+    web/api/test_api_documentation web/requests/test_any_request space/test_haproxy cli/test_startup
+    inference/test_step_parts space/test_start web/guard/test_uploads weights/test_costs inference/test_explainer
+    trace/test_networks browser/test_browser_refused_photos browser/test_browser_modules images/test_paper
+    web/api/test_api trace/test_proof trace/test_refusals methods/test_libra_fullgrad images/test_reading
+    web/test_notebook_html trace/test_spellings features/test_token_analysis
 """
 """Files that take long, the longest first: so they run, lest a process ends alone with one."""
 QUICK = "features images inference methods metrics model render service trace weights words"
@@ -64,6 +77,13 @@ def pytest_collection_finish() -> None:
     """Leaves what is imported out of garbage collection, which would take a fifteenth of the tests' time."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _frozen() -> None:
+    """What earlier files have left is not looked through again each time that a network is loaded."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish() -> None:

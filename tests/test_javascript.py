@@ -152,7 +152,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name.removesuffix(".test.js"))
 def test_node(path: Path, written: Path) -> None:
-    command = [node(), "--test", "--test-reporter=spec", str(path)]
+    command = [node(), "--test-reporter=spec", str(path)]  # in one process: --test starts another for the file
     environment = {"PATH": str(Path(node()).parent), "VIT_DEMO_FIXTURE": str(written)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
     report = done.stdout + done.stderr

@@ -9,6 +9,8 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from vit_demo.web.guard import compression
+
 from ..servers import page_routes
 from .choosing import STAGE, Browser, BrowserContext, Page, launched, open_page
 from .stage_page import stage, stage_address
@@ -42,6 +44,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _compressed_once() -> Iterator[None]:
+    """Each server would spend seconds on compressing all again for later visitors, which tests/web/guard tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compression, "_smallest", lambda content: content)
+        yield
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
@@ -57,49 +67,60 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def desktop(browser: Browser) -> Iterator[BrowserContext]:
-    yield from _context(browser, viewport={"width": 1440, "height": 900})
+def contexts(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
+    """What the windows of each kind share for all tests: what is loaded and compiled, for most of opening the page.
 
-
-@pytest.fixture(scope="session")
-def touch_screen(browser: Browser) -> Iterator[BrowserContext]:
-    yield from _context(browser, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+    Each holds an empty window, which keeps the process alive that they share.
+    """
+    phone = {"is_mobile": True, "has_touch": True}
+    options: dict[str, dict[str, Any]] = {
+        "desktop": {},
+        "tablet": {"has_touch": True},
+        "phone": phone,
+        "other visitor": {},
+    }
+    found = {name: browser.new_context(reduced_motion="reduce", **each) for name, each in options.items()}
+    for context in found.values():
+        empty = context.new_page()
+        empty.route("**", lambda route: route.fulfill(body=""))
+        empty.goto("http://127.0.0.1/")
+    yield found
+    for context in found.values():
+        context.close()
 
 
 @pytest.fixture
-def page(desktop: BrowserContext) -> Iterator[Page]:
-    """A desktop window that remembers nothing; a script error on the page fails the test."""
-    yield from _window(desktop)
-
-
-@pytest.fixture
-def phone(touch_screen: BrowserContext) -> Iterator[Page]:
-    """A phone with a touch screen."""
-    yield from _window(touch_screen)
-
-
-def _context(browser: Browser, **options: object) -> Iterator[BrowserContext]:
-    """Windows of one size, and an empty one, which keeps the process alive that they share."""
-    context = browser.new_context(reduced_motion="reduce", **options)  # type: ignore[arg-type]
-    empty = context.new_page()
-    empty.route("**", lambda route: route.fulfill(body=""))
-    empty.goto("http://127.0.0.1/")
-    yield context
-    context.close()
-
-
-def _window(context: BrowserContext) -> Iterator[Page]:
-    page = context.new_page()
-    everything = {"origin": "*", "storageTypes": "all"}
-    context.new_cdp_session(page).send("Storage.clearDataForOrigin", everything)
-    page.set_default_timeout(30_000)  # a busy machine can be slow to load the page
+def window(contexts: dict[str, BrowserContext]) -> Iterator[Callable[..., Page]]:
+    """Opens a window that remembers nothing; a script error on the page fails the test."""
     errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    context.clear_permissions()
-    for each in context.pages[1:]:
-        each.close()
+
+    def opened(size: tuple[int, int] = (1440, 900), kind: str = "desktop") -> Page:
+        page = contexts[kind].new_page()
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        everything = {"origin": "*", "storageTypes": "all"}
+        contexts[kind].new_cdp_session(page).send("Storage.clearDataForOrigin", everything)
+        page.set_default_timeout(30_000)  # a busy machine can be slow to load the page
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        return page
+
+    yield opened
+    for context in contexts.values():
+        if len(context.pages) > 1:
+            context.clear_permissions()
+        for each in context.pages[1:]:
+            each.close()
     assert not errors
+
+
+@pytest.fixture
+def page(window: Callable[..., Page]) -> Page:
+    return window()
+
+
+@pytest.fixture
+def phone(window: Callable[..., Page]) -> Page:
+    """A phone with a touch screen."""
+    return window((390, 844), "phone")
 
 
 @pytest.fixture(scope="session")

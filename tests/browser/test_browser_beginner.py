@@ -1,44 +1,29 @@
 """What somebody reads who sees the page for the first time: it is true of what is shown, and in sight."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 
 from vit_demo.methods import METHODS
 from vit_demo.web.catalog.method_docs import board_ranks
 
-from .choosing import STAGE, Browser, Page, open_page, open_section, settings
+from .choosing import STAGE, Page, open_page, open_section, settings
 
 DESKTOPS = [(1280, 800), (1440, 900)]
 PHONE = (390, 844)
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
+def visit(window: Callable[..., Page]) -> Callable[..., Page]:
     """Opens an address in a window of a size; a phone has a touch screen."""
-    with _windows(browser) as opened:
-        yield opened
-
-
-@contextmanager
-def _windows(browser: Browser) -> Iterator[Callable[..., Page]]:
-    contexts = []
 
     def visit(address: str, size: tuple[int, int] = PHONE) -> Page:
-        phone = size == PHONE
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]}, has_touch=phone, is_mobile=phone, reduced_motion="reduce"
-        )
-        contexts.append(context)
-        return open_page(context.new_page(), address)
+        return open_page(window(size, "phone" if size == PHONE else "desktop"), address)
 
-    yield visit
-    for context in contexts:
-        context.close()
+    return visit
 
 
-@pytest.mark.parametrize("size", [*DESKTOPS, PHONE])
+@pytest.mark.parametrize("size", [DESKTOPS[0], PHONE])
 def test_the_scale_of_evidence_has_colours_between_its_ends(visit, address, size) -> None:
     page = visit(f"{address}#digit=4&method=libra_fullgrad&against=9", size)
     bar = page.locator(".scale i")

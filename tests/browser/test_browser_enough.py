@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 
 from vit_demo.web.catalog.method_docs import lesson
 
-from .choosing import STAGE, Browser, Locator, Page, open_page, shown_result
+from .choosing import STAGE, Locator, Page, open_page, shown_result
 from .test_browser_download import saved
 from .test_browser_story import percentage
 
@@ -27,12 +27,10 @@ def words(part: Locator) -> str:
 
 
 @pytest.fixture
-def wide(browser: Browser, address: str) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1920, "height": 1080}, reduced_motion="reduce")
-    page = context.new_page()
+def wide(window: Callable[..., Page], address: str) -> Page:
+    page = window((1920, 1080))
     page.set_default_timeout(60_000)
-    yield open_page(page, address)
-    context.close()
+    return open_page(page, address)
 
 
 def test_trust_shows_verdict_and_curves_at_once_on_a_wide_screen(wide: Page) -> None:
@@ -72,19 +70,14 @@ def test_what_is_enough_and_what_is_needed_are_pictures_of_their_own(wide: Page)
     assert wide.locator(".picture").screenshot() == picture, "beside its bars the whole picture stays"
 
 
-@pytest.mark.parametrize("change", ["class", "method", "squares"])
-def test_what_was_found_ends_with_what_it_was_asked_about(wide: Page, change: str) -> None:
-    wide.locator("button.enough").click()
-    wide.locator(".little", has_text="Without").wait_for()
-    if change == "class":
-        wide.locator(".bars button").nth(1).click()
-    elif change == "method":
-        wide.locator("[data-show=class]").click()
-    else:
-        wide.locator(".fewest").click()
-    wide.locator(".little figure").first.wait_for(state="hidden")
-    assert wide.locator(".little figure:visible").count() == 0
-    wide.get_by_role("button", name="Show what is enough").wait_for()
+def test_what_was_found_ends_with_what_it_was_asked_about(wide: Page) -> None:
+    for other in ("[data-show=class]", ".bars button >> nth=1", ".fewest"):  # method, class, squares
+        wide.locator("button.enough").click()
+        wide.locator(".little", has_text="Without").wait_for()
+        wide.locator(other).click()
+        wide.locator(".little figure").first.wait_for(state="hidden")
+        assert wide.locator(".little figure:visible").count() == 0, other
+        wide.get_by_role("button", name="Show what is enough").wait_for()
 
 
 def test_the_words_hold_for_what_is_shown(wide: Page) -> None:

@@ -2,11 +2,12 @@
 
 import html
 import re
+from collections.abc import Callable
 
 import vit_demo
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import READY, STAGE, Browser, Page, Request, Route, choose_method, draw, open_page
+from .choosing import READY, STAGE, Page, Request, Route, choose_method, draw, open_page
 
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
 
@@ -40,7 +41,7 @@ def draw_and_wait(page: Page, digit: int) -> None:
     page.wait_for_selector(f'.stage[data-top1="{digit}"][data-state="done"]')
 
 
-def test_a_link_shows_the_same_drawing_to_the_digit_in_another_browser(opened: Page, browser: Browser):
+def test_a_link_shows_the_same_drawing_to_the_digit_in_another_browser(opened: Page, window: Callable[..., Page]):
     draw_and_wait(opened, 3)
     opened.locator("#patch-size").get_by_text("7", exact=True).click()
     opened.wait_for_function(f"{STAGE}.current().rows === 4")
@@ -49,10 +50,7 @@ def test_a_link_shows_the_same_drawing_to_the_digit_in_another_browser(opened: P
     opened.wait_for_function("document.querySelector('.subject').innerText.startsWith('What speaks for ')")
     first = shown(opened)
     assert len(opened.url) < 2200
-    other = browser.new_context().new_page()
-    open_page(other, opened.url)
-    assert shown(other) == first
-    other.context.close()
+    assert shown(open_page(window(kind="other visitor"), opened.url)) == first
 
 
 def test_a_picture_of_a_report_opens_by_its_link_with_its_map(page: Page, address: str, tmp_path):
@@ -154,9 +152,9 @@ def test_each_tab_remembers_its_picture_model_and_size(opened: Page):
     assert shown(opened) == photos
 
 
-def test_copy_link_says_what_is_not_in_it(browser: Browser, address: str):
-    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-    page = open_page(context.new_page(), address)
+def test_copy_link_says_what_is_not_in_it(page: Page, address: str):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_page(page, address)
     page.get_by_role("button", name="Example 5").click()
     page.wait_for_selector('.stage[data-top1="5"]')
     page.get_by_role("button", name="Copy link").click()
@@ -168,23 +166,21 @@ def test_copy_link_says_what_is_not_in_it(browser: Browser, address: str):
     page.get_by_role("button", name="Copy link").click()
     page.get_by_text("without your photo").wait_for()
     assert "upload" not in page.evaluate("navigator.clipboard.readText()") and "vit_demo-" not in page.url
-    context.close()
 
 
-def test_dropped_patches_are_in_the_link_and_come_back(opened: Page, browser: Browser):
+def test_dropped_patches_are_in_the_link_and_come_back(opened: Page, window: Callable[..., Page]):
     picture = opened.locator("#stage .picture")
     for x in (20, 120):
         picture.click(position={"x": x, "y": 20})
     opened.wait_for_function(f"{STAGE}.current().dropped.length === 2")
     opened.wait_for_function("location.hash.includes('removed=1-2')")  # the address follows a moment later
     dropped = opened.evaluate(f"{STAGE}.current().dropped")
-    other = open_page(browser.new_context().new_page(), opened.url)
+    other = open_page(window(kind="other visitor"), opened.url)
     other.wait_for_function(f"{STAGE}.current().dropped.length === 2")
     assert other.evaluate(f"{STAGE}.current().dropped") == dropped
     assert shown(other)["predictions"] == shown(opened)["predictions"]
     other.locator(".undo").click()
     other.wait_for_function(f"{STAGE}.current().dropped.length === 0 && !location.hash.includes('removed=')")
-    other.context.close()
 
 
 def test_the_last_line_names_api_source_and_licence_and_no_menu_of_gradio_is_left(opened: Page, address: str):

@@ -4,24 +4,23 @@ from collections.abc import Callable
 
 import pytest
 
-from .choosing import Browser, Page, close_settings, method_button, middle_of, open_page, open_section
+from .choosing import Page, close_settings, method_button, middle_of, open_page, open_section
 
 CHOICES = "document.querySelector('.stage').__stage.choices"
 
 
-def seen_elsewhere(page: Page, browser: Browser, look: Callable[[Page], object], wanted: object) -> None:
+def seen_elsewhere(page: Page, window: Callable[..., Page], look: Callable[[Page], object], wanted: object) -> None:
     """The link shows the same to a visitor with a fresh browser, and after a reload."""
     page.wait_for_timeout(400)  # sliders settle before the address changes
-    other = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce").new_page()
+    other = window(kind="other visitor")
     for view in (open_page(other, page.url), page):
         view.reload()
         view.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
         assert look(view) == wanted
         assert view.url == page.url
-    other.context.close()
 
 
-def test_features_with_a_second_picture(opened: Page, browser: Browser) -> None:
+def test_features_with_a_second_picture(opened: Page, window: Callable[..., Page]) -> None:
     method_button(opened, "Similarity").check()
     opened.get_by_label("Second picture").select_option("Digit 3")
     opened.locator("[data-control=block]").fill("4")
@@ -36,10 +35,10 @@ def test_features_with_a_second_picture(opened: Page, browser: Browser) -> None:
 
     wanted = look(opened)
     assert wanted[0].startswith("square in row 2, column 3 (right)")
-    seen_elsewhere(opened, browser, look, wanted)
+    seen_elsewhere(opened, window, look, wanted)
 
 
-def test_the_settings_of_the_features(opened: Page, browser: Browser) -> None:
+def test_the_settings_of_the_features(opened: Page, window: Callable[..., Page]) -> None:
     method_button(opened, "Similarity").check()
     opened.locator(".subject", has_text="block 6").wait_for()
     method_button(opened, "PCA").press(" ")
@@ -54,14 +53,14 @@ def test_the_settings_of_the_features(opened: Page, browser: Browser) -> None:
         return [chosen["k"], chosen["opacity"], chosen["background"], page.locator(".chip").count()]
 
     assert look(opened) == [9, 0.35, True, 9]
-    seen_elsewhere(opened, browser, look, [9, 0.35, True, 9])
+    seen_elsewhere(opened, window, look, [9, 0.35, True, 9])
     opened.go_back()
     opened.locator(".subject", has_text="principal components").wait_for()
     opened.go_back()
     opened.locator(".subject", has_text="square in row").wait_for()
 
 
-def test_a_step_of_the_tour_with_its_patch_and_head(opened: Page, browser: Browser) -> None:
+def test_a_step_of_the_tour_with_its_patch_and_head(opened: Page, window: Callable[..., Page]) -> None:
     opened.locator(".tour").click()
     opened.locator(".steps .title").wait_for()
     opened.locator(".steps .dots button").nth(3).click()
@@ -83,14 +82,14 @@ def test_a_step_of_the_tour_with_its_patch_and_head(opened: Page, browser: Brows
     opened.locator(".steps:not(.loading)").wait_for()
     wanted = look(opened)
     assert wanted[1:3] == [3, 10]
-    seen_elsewhere(opened, browser, look, wanted)
+    seen_elsewhere(opened, window, look, wanted)
     opened.locator(".steps .next").click()
     opened.locator(".steps .count", has_text="Step 5").wait_for()
     opened.go_back()
     opened.locator(".steps .count", has_text="Step 4").wait_for()
 
 
-def test_the_columns_of_a_comparison(opened: Page, browser: Browser) -> None:
+def test_the_columns_of_a_comparison(opened: Page, window: Callable[..., Page]) -> None:
     open_section(opened, "Compare")
     opened.locator(".compare .column:not(.pending)").nth(2).wait_for()
     column = opened.get_by_role("region", name="Column 2")
@@ -108,10 +107,10 @@ def test_the_columns_of_a_comparison(opened: Page, browser: Browser) -> None:
 
     wanted = look(opened)
     assert '"digits-tiny"' in wanted[0] and '"relevance"' in wanted[0]
-    seen_elsewhere(opened, browser, look, wanted)
+    seen_elsewhere(opened, window, look, wanted)
 
 
-def test_the_network_that_was_built(opened: Page, browser: Browser) -> None:
+def test_the_network_that_was_built(opened: Page, window: Callable[..., Page]) -> None:
     open_section(opened, "Build")
     opened.get_by_text("Change the network").click()
     opened.get_by_label("Start from").select_option("MNIST from scratch")
@@ -123,7 +122,7 @@ def test_the_network_that_was_built(opened: Page, browser: Browser) -> None:
         return page.locator(".build pre").inner_text()
 
     assert 'pool="mean"' in look(opened)
-    seen_elsewhere(opened, browser, look, look(opened))
+    seen_elsewhere(opened, window, look, look(opened))
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,13 @@ import io
 from pathlib import Path
 
 import numpy as np
-import pytest
 from PIL import Image
 
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import Browser, Page, open_page
+from .choosing import Page, open_page
 
 SOURCE = "document.querySelector('.stage').__stage.current()?.source"
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
@@ -75,18 +74,16 @@ def test_a_photo_of_a_digit_is_read_by_the_digit_model(opened: Page, tmp_path: P
     opened.locator(".message").get_by_text("No digit is seen").wait_for()
 
 
-@pytest.mark.parametrize(
-    ("kind", "where"),
-    [("drop", ".picture"), ("drop", "h1"), ("paste", "body"), ("paste", ".paper"), ("drop", ".paper")],
-)
-def test_a_photo_is_dropped_or_pasted_anywhere(opened: Page, kind: str, where: str):
-    opened.evaluate(GIVE, [kind, where, photo_of("goldfish")])
-    wait_for_upload(opened, "goldfish")
-    assert opened.locator("img.preview").get_attribute("alt") == "Your photo"
-    assert opened.locator(".veil").is_hidden()
-    opened.get_by_role("tab", name="Draw").click()
-    opened.wait_for_selector('.stage[data-ready="true"]')
-    assert opened.locator("#pad .photo").is_hidden(), "what was on the pad is there again"
+def test_a_photo_is_dropped_or_pasted_anywhere(opened: Page):
+    ways = (("drop", ".picture"), ("drop", "h1"), ("paste", "body"), ("paste", ".paper"), ("drop", ".paper"))
+    for (kind, where), name in zip(ways, ("goldfish", "lion", "goldfish", "lion", "goldfish"), strict=True):
+        opened.evaluate(GIVE, [kind, where, photo_of(name)])
+        wait_for_upload(opened, name)
+        assert opened.locator("img.preview").get_attribute("alt") == "Your photo"
+        assert opened.locator(".veil").is_hidden()
+        opened.get_by_role("tab", name="Draw").click()
+        opened.wait_for_function(f"{SOURCE}?.digit")
+        assert opened.locator("#pad .photo").is_hidden(), "what was on the pad is there again"
 
 
 def test_removing_the_photo_removes_its_prediction(opened: Page):
@@ -111,10 +108,9 @@ def test_examples_have_names_and_their_source_is_shown(opened: Page):
     assert small == ways == 0
 
 
-def test_a_webcam_takes_a_photo(browser: Browser, address: str):
+def test_a_webcam_takes_a_photo(page: Page, address: str):
     """The test's browser has a webcam that shows a moving pattern."""
-    context = browser.new_context(permissions=["camera"])
-    page = context.new_page()
+    page.context.grant_permissions(["camera"])
     open_page(page, f"{address}#tab=photos")
     page.get_by_role("button", name="Webcam").click()
     page.get_by_role("button", name="Take the photo").wait_for()
@@ -125,4 +121,3 @@ def test_a_webcam_takes_a_photo(browser: Browser, address: str):
     page.get_by_role("button", name="Take the photo").click()
     page.wait_for_function(f"{SOURCE}?.upload")
     assert page.locator("video.preview").is_hidden()
-    context.close()

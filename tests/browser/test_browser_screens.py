@@ -1,18 +1,13 @@
 """The first screen on other sizes: tablets, a small phone, zoomed in; and the drawer of all settings."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from vit_demo.weights import PRESETS
 from vit_demo.weights.costs import num_operations, num_tokens
 
-from .choosing import open_section, settings, shown_result
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+from .choosing import Page, open_section, settings, shown_result
 
 SIZES = {
     "large desktop": (1920, 1080),
@@ -42,24 +37,19 @@ new PerformanceObserver((list) => {
 """
 
 
-def open_page(browser: Browser, address: str, name: str) -> Page:
-    width, height = SIZES[name]
-    is_phone = "phone" in name
-    touch = "tablet" in name or is_phone
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, has_touch=touch, is_mobile=is_phone, reduced_motion="reduce"
-    )
-    page = context.new_page()
+def open_page(window: Callable[..., Page], address: str, name: str) -> Page:
+    kind = next((kind for kind in ("phone", "tablet") if kind in name), "desktop")
+    page = window(SIZES[name], kind)
     page.add_init_script(OBSERVE)
     page.goto(address)
     page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
-    page.wait_for_timeout(500)
     return page
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_the_first_task_is_in_sight_and_nothing_moves(browser: Browser, address: str, name: str) -> None:
-    page = open_page(browser, address, name)
+def test_the_first_task_is_in_sight_and_nothing_moves(window: Callable[..., Page], address: str, name: str) -> None:
+    page = open_page(window, address, name)
+    page.wait_for_timeout(500)  # what could still move
     assert sum(page.evaluate("window.shifts")) < 0.1
     for tab, is_digit in (("digits", "true"), ("photos", "false")):
         page.locator(f"button[data-sheet={tab}]" if "phone" in name else f"#tab-{tab}").click()
@@ -73,12 +63,13 @@ def test_the_first_task_is_in_sight_and_nothing_moves(browser: Browser, address:
         beyond = {part: bottom for part, bottom in bottoms.items() if bottom > SIZES[name][1]}
         assert not beyond, tab
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, tab
-    page.context.close()
 
 
 @pytest.mark.parametrize("name", ["desktop", "phone"])
-def test_all_settings_open_over_the_page_and_close_by_themselves(browser: Browser, address: str, name: str) -> None:
-    page = open_page(browser, address, name)
+def test_all_settings_open_over_the_page_and_close_by_themselves(
+    window: Callable[..., Page], address: str, name: str
+) -> None:
+    page = open_page(window, address, name)
     more, drawer = page.locator(".ways .settings"), page.locator(".drawer")
     tops = "[...document.querySelectorAll('.explore > :not(.drawer)')].map((e) => e.offsetTop)"
     for leave in (
@@ -105,7 +96,6 @@ def test_all_settings_open_over_the_page_and_close_by_themselves(browser: Browse
     settings(page).get_by_text("Rollout", exact=True).click()
     assert drawer.is_visible(), "one more choice can follow"
     assert page.evaluate("document.querySelector('.stage').__stage.choices.method") == "rollout"
-    page.context.close()
 
 
 IN_SIGHT = """(element) => {
@@ -116,8 +106,8 @@ IN_SIGHT = """(element) => {
 """Whether all of an element is on the screen, with nothing over its middle."""
 
 
-def test_on_a_large_desktop_all_settings_stand_beside_the_answer(browser: Browser, address: str) -> None:
-    page = open_page(browser, address, "large desktop")
+def test_on_a_large_desktop_all_settings_stand_beside_the_answer(window: Callable[..., Page], address: str) -> None:
+    page = open_page(window, address, "large desktop")
     drawer = page.locator(".drawer")
     assert drawer.is_visible(), "from the start"
     tops = "['.headline', '.view', '.blocks'].map((each) => document.querySelector(each).getBoundingClientRect().x)"
@@ -155,13 +145,14 @@ def test_on_a_large_desktop_all_settings_stand_beside_the_answer(browser: Browse
     page.set_viewport_size({"width": 1440, "height": 900})
     open_section(page, "Explore")
     drawer.wait_for(state="hidden")
-    page.context.close()
 
 
-def test_a_large_desktop_shows_tokens_and_operations_of_each_patch_size(browser: Browser, address: str) -> None:
+def test_a_large_desktop_shows_tokens_and_operations_of_each_patch_size(
+    window: Callable[..., Page], address: str
+) -> None:
     shown = "all => all.filter((one) => one.checkVisibility()).map((one) => one.textContent)"
     for name, is_wide in (("large desktop", True), ("desktop", False)):
-        page = open_page(browser, address, name)
+        page = open_page(window, address, name)
         names = page.locator(".size-names > *").evaluate_all(shown)
         assert names == ["pixels", "squares", "% right", *["tokens", "M operations"][: 2 * is_wide]]
         config, size = PRESETS["digits-small"].config, 4
@@ -169,12 +160,13 @@ def test_a_large_desktop_shows_tokens_and_operations_of_each_patch_size(browser:
         chosen = page.locator("#patch-sizes label", has=page.locator(f"input[value='{size}']")).locator("small")
         numbers = [str(tokens), str(round(num_operations(config, size, tokens) / 1e6))]
         assert chosen.evaluate_all(shown)[2:] == numbers[: 2 * is_wide]
-        page.context.close()
 
 
 @pytest.mark.parametrize("name", ["large desktop", "desktop", "phone"])
-def test_all_that_can_be_taken_away_opens_beside_the_picture(browser: Browser, address: str, name: str) -> None:
-    page = open_page(browser, address, name)
+def test_all_that_can_be_taken_away_opens_beside_the_picture(
+    window: Callable[..., Page], address: str, name: str
+) -> None:
+    page = open_page(window, address, name)
     link, card = page.locator(".ways .take"), page.locator(".chapter.download")
     link.scroll_into_view_if_needed()
     before = page.evaluate("scrollY")
@@ -196,27 +188,25 @@ def test_all_that_can_be_taken_away_opens_beside_the_picture(browser: Browser, a
     page.locator(".headline").click(position={"x": 2, "y": 2}) if name != "phone" else page.mouse.click(195, 5)
     page.wait_for_function("!document.querySelector('.download.near')")
     assert page.evaluate("scrollY") == before
-    page.context.close()
 
 
 @pytest.mark.parametrize(
     ("size", "link"), [((1280, 720), ""), ((1366, 768), "#lesson=3"), ((1280, 720), "#tab=photos")]
 )
 def test_on_a_low_screen_the_blocks_and_their_answers_are_in_sight(
-    browser: Browser, address: str, size: tuple[int, int], link: str
+    window: Callable[..., Page], address: str, size: tuple[int, int], link: str
 ) -> None:
-    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, reduced_motion="reduce")
+    page = window(size)
     page.goto(address + link)
     page.wait_for_function("document.querySelectorAll('.answers > span').length === 6")
     for part in [*page.locator(".answers > span").all(), page.locator(".tour"), page.locator(".all-classes")]:
         assert part.evaluate(IN_SIGHT), part.inner_text()
     for part in (".ways .take", ".ways .settings", ".ways .trust", ".blocks .more", ".challenge p"):
         assert page.locator(part).evaluate(IN_SIGHT), part
-    page.close()
 
 
-def test_heads_say_their_largest_share_and_are_scrolled_into_sight(browser: Browser, address: str) -> None:
-    page = open_page(browser, address, "large desktop")
+def test_heads_say_their_largest_share_and_are_scrolled_into_sight(window: Callable[..., Page], address: str) -> None:
+    page = open_page(window, address, "large desktop")
     page.locator(".blocks .more").click()
     cells = page.locator(".cell[data-peak]")
     cells.nth(23).wait_for()
@@ -224,11 +214,10 @@ def test_heads_say_their_largest_share_and_are_scrolled_into_sight(browser: Brow
     assert cells.nth(23).evaluate(IN_SIGHT)
     peak = float(shown_result(page).attention_maps()[5, 3].max())
     assert cells.nth(23).get_attribute("data-peak") == f"{100 * peak:.1f}\u00a0%"
-    page.context.close()
 
 
-def test_on_a_phone_the_tour_has_one_bar_at_the_foot(browser: Browser, address: str) -> None:
-    page = open_page(browser, address, "phone")
+def test_on_a_phone_the_tour_has_one_bar_at_the_foot(window: Callable[..., Page], address: str) -> None:
+    page = open_page(window, address, "phone")
     at = "(y) => document.elementFromPoint(innerWidth / 2, innerHeight - y).closest('.walk, .handle')?.className"
     assert page.evaluate(at, 10) == "handle"
     page.locator(".tour").tap()
@@ -239,7 +228,6 @@ def test_on_a_phone_the_tour_has_one_bar_at_the_foot(browser: Browser, address: 
     page.locator(".faithfulness h2").scroll_into_view_if_needed()
     page.evaluate("document.querySelector('.faithfulness').scrollIntoView()")
     page.wait_for_function(f"({at})(10) === 'handle'")
-    page.context.close()
 
 
 CUT_OFF = """() => {
@@ -252,9 +240,8 @@ CUT_OFF = """() => {
 }"""
 
 
-def test_on_a_narrow_phone_nothing_is_cut_off(browser: Browser, address: str) -> None:
-    context = browser.new_context(viewport={"width": 320, "height": 700}, is_mobile=True, has_touch=True)
-    page = context.new_page()
+def test_on_a_narrow_phone_nothing_is_cut_off(window: Callable[..., Page], address: str) -> None:
+    page = window((320, 700), "phone")
     page.goto(address)
     page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
     for section in ("Explore", "Build", "Compare"):
@@ -269,4 +256,3 @@ def test_on_a_narrow_phone_nothing_is_cut_off(browser: Browser, address: str) ->
         page.wait_for_timeout(300)
         assert page.evaluate(CUT_OFF) == [], section
     assert page.locator(".compare dd").evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")
-    context.close()

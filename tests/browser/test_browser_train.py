@@ -23,8 +23,10 @@ HEIGHT = 110
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that thirty seconds take one."""
+    from vit_demo.training import small
     from vit_demo.web.requests import training
 
+    monkeypatch.setattr(small, "NUM_CHECKS", 3)
     real = training.train_small
 
     def shorter(*given, **choices):

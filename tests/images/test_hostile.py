@@ -64,8 +64,14 @@ def peak_megabytes(files: list[bytes], folder: Path) -> int:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: [bombs.png(10_000, 10_000, bombs.RGBA)] * 5,
-        lambda: [bombs.png_with_exif_of(3_000, 1_000_000)] * 5,
+        lambda: [
+            bombs.png(10_000, 10_000, bombs.RGBA),
+            bombs.png_with_exif_of(3_000, 1_000_000),
+            bombs.tiff(100, 100, values=3_000, size=1_000_000),
+            bombs.tiff(16, 16, tile=16_000),
+            bombs.tiff(6_100, 6_100),
+            bombs.avif_of_false_size(6_000),
+        ],
         lambda: [
             bombs.png(6_100, 6_100, bombs.RGBA, bits=16),
             bombs.png(6_100, 6_100, bombs.RGBA, interlaced=True),
@@ -73,17 +79,11 @@ def peak_megabytes(files: list[bytes], folder: Path) -> int:
             bombs.png(10_000, 10_000, bombs.GREY),
             bombs.encoded(Image.new("RGB", (5_000, 5_000)), "WEBP", lossless=True, quality=0, method=0),
         ],
-        lambda: [
-            bombs.tiff(100, 100, values=3_000, size=1_000_000),
-            bombs.tiff(16, 16, tile=16_000),
-            bombs.tiff(6_100, 6_100),
-            bombs.avif_of_false_size(6_000),
-            bombs.avif_of_false_size(6_000),
-        ],
     ],
-    ids=["rgba", "exif", "just-below-the-limits", "tiff-avif"],
+    ids=["beyond-the-limits", "just-below-the-limits"],
 )
-def test_five_at_once_stay_small(make: Callable[[], list[bytes]], tmp_path: Path):
+def test_many_at_once_stay_small(make: Callable[[], list[bytes]], tmp_path: Path):
+    """What is measured is the memory of this process and of the largest child: one file of a kind tells."""
     assert peak_megabytes(make(), tmp_path) < 800
 
 

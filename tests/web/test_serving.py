@@ -224,7 +224,7 @@ def test_uvicorn_opens_many_files_ends_although_a_page_is_open_and_deletes_uploa
         r"^python -m uvicorn (.+)$", (ROOT / "docs/hosting.md").read_text().replace("\\\n", " "), re.MULTILINE
     )
     port = free_port()
-    arguments = command.replace("--timeout-graceful-shutdown 20", "--timeout-graceful-shutdown 1").split()
+    arguments = re.sub(r"(?<=--timeout-graceful-shutdown )\d+", "1", command).split()
     program = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 5000))\n"
     program += f"import uvicorn; uvicorn.main({[*arguments, '--port', str(port)]!r})"
     process = start(port, "-c", program, GRADIO_TEMP_DIR=str(tmp_path))

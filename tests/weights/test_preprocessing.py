@@ -75,7 +75,8 @@ def test_timm_to_the_pixel(mode, crop, interpolation, tmp_path):
             levels(prepared(Preprocessing(image_size=64, **_fields(from_folder)), picture), expected, std).max() < 1e-3
         )
     expected = transform(PICTURES[0])
-    for model in (*(wrap(module) for wrap in WRAPPERS), str(tmp_path)):
+    wrappers = WRAPPERS if (mode, crop) == ("center", 0.7) else WRAPPERS[:1]
+    for model in (*(wrap(module) for wrap in wrappers), str(tmp_path)):
         ex = vit_demo.explore(PICTURES[0], model)
         assert levels(ex.pixels[0], expected, std).max() < 1e-3 and ex.preprocessing.note == ""
 

@@ -202,7 +202,7 @@ def test_the_path_of_an_upload_is_known_to_who_has_the_file(page):
 
 SERVERS = """
 import os, pathlib, signal, sys
-from vit_demo.web.guard import security, uploads
+from vit_demo.web.guard import uploads
 if not os.fork():
     (uploads.folder() / "photo.png").write_text("a face")
     os.kill(os.getpid(), signal.SIGKILL)
