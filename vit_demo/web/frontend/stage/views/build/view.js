@@ -89,7 +89,7 @@ export function create(card, { change, request, startingPoints }) {
   function draw({ choices }) {
     const network = networks.some(({ title }) => title === choices.network?.start) ? choices.network : first;
     if (network !== shown || choices.training !== training) show(network, choices.training);
-    count();
+    if (sections.includes(choices.section)) count(); // without a picture all sections are drawn
   }
 
   function show(network, linked = null) {
