@@ -28,7 +28,7 @@ Table = Sequence[dict[str, Any]]
 LEAST_PICTURES = 12
 """Of a class, for groups to be looked for."""
 LEAST_GROUP = 8
-"""Pictures of a suspicious group; also at least a tenth of its class's."""
+"""Pictures of a suspicious group; at least three others must be left to compare them with."""
 LEAST_GAP = 3.0
 """Standard deviations, the group's and the others' together, between their means at a place."""
 LEAST_RATIO = 2.0
