@@ -28,7 +28,7 @@ def fields(page: Page) -> Locator:
 def wait_for_parameters(page: Page, config: ViTConfig) -> None:
     with torch.device("meta"):
         expected = sum(parameter.numel() for parameter in ViT(config).parameters())
-    page.wait_for_function("n => document.querySelector('.build .totals dd').title === n", arg=f"{expected:,}")
+    page.wait_for_function("n => document.querySelector('.build .totals dd')?.title === n", arg=f"{expected:,}")
 
 
 def test_the_counts_follow_every_field(build: Page) -> None:

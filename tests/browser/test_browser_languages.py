@@ -239,6 +239,7 @@ def test_the_menu_changes_the_language_at_once_and_back_exactly(browser: Browser
     for section in SECTIONS:  # so that every part of the page is there
         open_section(page, section)
     page.wait_for_function("!document.querySelector('.compare .pending')")
+    page.locator(".build .totals dd").first.wait_for(state="attached")
     open_section(page, "attention")
     settle(page)
     before = page.evaluate(TEXTS)

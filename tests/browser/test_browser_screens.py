@@ -250,7 +250,7 @@ def test_on_a_narrow_phone_nothing_is_cut_off(window: Callable[..., Page], addre
             page.get_by_text("Change the network").tap()
             page.locator(".build").get_by_label("Start from").select_option("ViT-Tiny")
             page.locator(".build .fields").get_by_label("Image size").fill("2048")
-            page.wait_for_function("document.querySelector('.build .totals div:nth-child(3) dd').title === '16,385'")
+            page.wait_for_function("document.querySelector('.build .totals div:nth-child(3) dd')?.title === '16,385'")
         if section == "Compare":  # its canvases have their size once they show something
             page.wait_for_function("document.querySelectorAll('.compare dd').length >= 14")
         page.wait_for_timeout(300)
