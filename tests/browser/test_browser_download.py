@@ -248,6 +248,7 @@ def test_the_input_of_a_photo_is_saved_as_the_model_saw_it(
         "document.querySelector('.stage')?.__stage?.current()?.source.example === 'lion'"
         " && document.querySelector('.stage').__stage.scene()?.map"
     )
+    page.wait_for_selector('.stage[data-state="done"]')
     saved(page, "Input picture", into=tmp_path)
     (path,) = tmp_path.iterdir()
     assert path.name == "lion-input-photos-tiny-12.png" and Image.open(path).size == (120, 120)
