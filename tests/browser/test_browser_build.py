@@ -43,12 +43,16 @@ def test_the_counts_follow_every_field(build: Page) -> None:
 
 def test_what_does_not_fit_gets_a_sentence_and_nothing_else_is_lost(build: Page) -> None:
     heads = fields(build).get_by_label("Heads")
+    wait_for_parameters(build, VIT_TINY)
     heads.fill("5")
     build.get_by_text("A width of 192 cannot be shared equally by 5 heads").wait_for()
     assert build.get_by_role("button", name="Copy as Python").is_disabled()
     wrong = build.locator(".build [aria-invalid=true]")
     assert wrong.count() == 1 and wrong.get_attribute("name") == "embed_dim"
     assert "A width of 192" in build.locator(f"#{wrong.get_attribute('aria-describedby')}").inner_text()
+    heads.fill("3")
+    build.locator(".train .note", has_text="Only networks for digits can be trained here").wait_for()
+    assert build.get_by_role("button", name="Train it").is_disabled(), "as before the number that did not fit"
     heads.fill("")
     build.get_by_text("Heads: enter a whole number from 1 to 512.").wait_for()
     heads.press_sequentially("6")

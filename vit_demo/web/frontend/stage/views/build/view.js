@@ -78,10 +78,11 @@ export function create(card, { change, request, startingPoints }) {
   let shown = /** @type {any} */ (null);
   let training = null; // how that of a link was trained
   let counted = ""; // the network whose size is known or awaited
-  let size = /** @type {any} */ (null); // that of the network that is shown, or null
+  let size = /** @type {any} */ (null); // its size, or null
 
   /** Shows a visitor's choice at once; its size follows. */
   function choose(network) {
+    if (!size) counted = ""; // what failed is asked again
     show(network);
     change({ network, training: null });
   }
@@ -93,7 +94,6 @@ export function create(card, { change, request, startingPoints }) {
   }
 
   function show(network, linked = null) {
-    if (network !== shown) size = null;
     shown = network;
     training = linked;
     const { config, patchSize } = networkOf(network, startingPoints);
@@ -103,19 +103,21 @@ export function create(card, { change, request, startingPoints }) {
     card.classList.toggle("invalid", Boolean(problem));
     find(".copy").disabled = Boolean(problem);
     setText(find(".code .news"), "");
-    const hindrance = problem ? "fields" : size?.hindrance;
+    const known = keyOf(config, patchSize) === counted ? size : null;
+    const hindrance = problem ? "fields" : known?.hindrance;
     trainer.show(config, patchSize, hindrance, network === first ? null : network, training);
     if (problem) return;
     find("pre").textContent = pythonCode(config, patchSize, defaults);
-    if (size) showSize(config.depth);
+    if (known) showSize(config.depth);
   }
 
   /** Asks the server for the size of the network, unless it was asked. */
   async function count() {
     const { config, patchSize } = networkOf(shown, startingPoints);
-    const asked = JSON.stringify([config, patchSize]);
+    const asked = keyOf(config, patchSize);
     if (asked === counted || problemOf(config, patchSize)) return;
     counted = asked;
+    size = null;
     const isCurrent = () => counted === asked;
     await pause(SETTLE);
     const reply = isCurrent() ? await request({ kind: "network", config, patch_size: patchSize }, { isCurrent }) : null;
@@ -146,6 +148,8 @@ export function create(card, { change, request, startingPoints }) {
 
   return { draw, drawEmpty: draw };
 }
+
+const keyOf = (config, patchSize) => JSON.stringify([config, patchSize]);
 
 function stageRow({ name, shape, parameters, operations, inner }, depth, totals) {
   const small = (...words) => make("small", {}, ...words);
