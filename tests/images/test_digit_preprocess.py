@@ -8,7 +8,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFilter
 
 from vit_demo.errors import EmptyDrawingError
-from vit_demo.images import ImageSource, to_mnist
+from vit_demo.images import ImageSource, place_digit, to_mnist
 from vit_demo.images.digit_preprocess import INK_SIDE, _fit, _stroke_width
 
 SEVEN = [(0.1, 0.1), (0.8, 0.1), (0.3, 0.9)]
@@ -116,7 +116,7 @@ def test_any_size(size: float, pad: int):
 
 @pytest.mark.parametrize("side", [18, 22])
 def test_a_digit_of_nearly_the_right_size_is_scaled_to_it(side: int):
-    fitted = _fit(np.ones((side, 3), np.float32))
+    fitted, _ = _fit(np.ones((side, 3), np.float32), (0, 0, 3, side))
     assert max(fitted.shape) == INK_SIDE
 
 
@@ -190,6 +190,52 @@ def test_photos_of_paper(light: Callable[[np.ndarray, np.ndarray], np.ndarray]):
     sheet = draw(pad=420, at=(120, 120), size=200, smooth=2)
     assert difference(to_mnist(photo(sheet, light)), to_mnist(sheet)) < 0.25
     assert is_empty(photo(Image.new("RGB", (420, 420), "white"), light))
+
+
+SHEETS = {
+    "a drawing": draw(),
+    "a wide pad, near its corner": draw(at=(15, 10), size=120).crop((0, 0, 280, 200)),
+    "white on black": draw(ink="white", paper="black"),
+    "a thick pen": draw(SEVEN, size=90, pen=40, at=(95, 80)),
+    "a thin pen": draw(TWO, pad=600, size=400, at=(90, 120), pen=3),
+    "a narrow 1": draw([(0, 0), (0.02, 1)], size=200, at=(200, 40)),
+    "almost MNIST's size": draw(pad=40, size=16, at=(4, 9), pen=2.5),
+    "in MNIST's format": Image.fromarray(to_mnist(draw())).convert("RGB"),
+    "a large scan": draw(pad=1500, size=900, at=(200, 300), pen=90, smooth=1),
+}
+
+
+def framed(sheet: Image.Image) -> Image.Image:
+    larger = Image.new("RGB", (sheet.width, sheet.height + 160), "black")
+    larger.paste(sheet, (0, 80))
+    return larger
+
+
+@pytest.mark.parametrize(
+    ("sheet", "picture", "top"),
+    [
+        *(pytest.param(sheet, sheet, 0, id=name) for name, sheet in SHEETS.items()),
+        pytest.param(draw(), photo(draw(), lambda x, y: 0.5 + 0.4 * x), 0, id="a photo"),
+        pytest.param(draw(), framed(draw()), 80, id="between bars"),
+    ],
+)
+def test_the_square_that_the_network_gets_lies_where_its_ink_is(sheet: Image.Image, picture: Image.Image, top: int):
+    digit, place = place_digit(picture)
+    left, upper, right, lower = place.box
+    assert right - left == pytest.approx(lower - upper) and place.source_size == picture.size
+    np.testing.assert_array_equal(digit, to_mnist(picture))
+    levels = np.asarray(sheet.convert("L"), float)
+    ink = np.abs(levels - levels[0, 0])
+    for axis, first in ((1, upper - top), (0, left)):
+        edges = []
+        for pixels, start, scale in ((ink, first, 28 / (right - left)), (digit.astype(float), 0, 1)):
+            found = np.flatnonzero((pixels > 100).any(axis))
+            ends = np.array(
+                [found[0], found[-1] + 1, (np.arange(len(pixels.sum(axis))) + 0.5) @ pixels.sum(axis) / pixels.sum()]
+            )
+            edges.append((ends - start) * scale)
+        np.testing.assert_allclose(*edges, atol=1.5)  # thick strokes become thinner
+        assert abs(edges[0][2] - edges[1][2]) < 0.5, "the centre of mass"
 
 
 def test_photo_of_a_blackboard():

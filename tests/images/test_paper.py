@@ -154,7 +154,7 @@ KEPT = {
 def test_strokes_that_look_like_a_form_are_kept(name: str):
     pixels = KEPT[name]
     found = find_ink(Image.fromarray(np.repeat(pixels[..., None], 3, 2)))
-    assert found is not None and np.array_equal(found > 0.5, pixels > 127)
+    assert found is not None and np.array_equal(found[0] > 0.5, pixels > 127)
 
 
 def test_white_on_transparent_lies_over_black_and_all_else_over_white():

@@ -1,7 +1,7 @@
 """From untrusted image files to input tensors: decoding within limits, then preprocessing of digits and photos."""
 
 from vit_demo.images.decoder import MAX_PIXELS
-from vit_demo.images.digit_preprocess import MNIST_MEAN, MNIST_STD, digit_to_tensor, to_mnist
+from vit_demo.images.digit_preprocess import MNIST_MEAN, MNIST_STD, digit_to_tensor, place_digit, to_mnist
 from vit_demo.images.geometry import Geometry, model_view
 from vit_demo.images.ink import is_drawing
 from vit_demo.images.photo_preprocess import check_photo, is_plain, preprocess
@@ -22,6 +22,7 @@ __all__ = [
     "is_drawing",
     "is_plain",
     "model_view",
+    "place_digit",
     "preprocess",
     "read_image",
     "to_mnist",

@@ -12,7 +12,7 @@ from PIL import Image
 from scipy import ndimage
 
 from vit_demo.errors import EmptyDrawingError
-from vit_demo.images.geometry import Geometry
+from vit_demo.images.geometry import Box, Geometry
 from vit_demo.images.ink import INK_THRESHOLD, extent, find_ink, perimeter_of
 from vit_demo.images.reading import ImageSource, read_image
 
@@ -50,23 +50,27 @@ def to_mnist(image: ImageSource) -> np.ndarray:
         EmptyDrawingError: There is no ink, or nothing larger than a speck.
         ImageError: The picture cannot be read.
     """
+    return place_digit(image)[0]
+
+
+def place_digit(image: ImageSource) -> tuple[np.ndarray, Geometry]:
+    """As `to_mnist`, with the square of the picture whose ink the result shows; it may reach beyond the picture."""
     picture = read_image(image)
     digit = _if_in_mnist_format(picture)
-    if digit is not None:
-        return digit
-    ink = find_ink(picture)
-    if ink is None:
-        raise EmptyDrawingError("No digit is seen: draw one, or choose a photo of dark ink on light paper.")
-    digit = _fit(_crop(ink))
-    return _centre((digit * (255 / digit.max())).round().astype(np.uint8))
+    box: Box = (0, 0, SIDE, SIDE)
+    if digit is None:
+        found = find_ink(picture)
+        if found is None:
+            raise EmptyDrawingError("No digit is seen: draw one, or choose a photo of dark ink on light paper.")
+        fitted, box = _fit(*_crop(*found))
+        digit, box = _centre((fitted * (255 / fitted.max())).round().astype(np.uint8), box)
+    return digit, Geometry(picture.size, box, (SIDE, SIDE), "keep")
 
 
 def digit_to_tensor(digit: np.ndarray) -> tuple[torch.Tensor, Geometry]:
     """Normalizes a digit, uint8 [28, 28], to float32 [1, 1, 28, 28]; its geometry covers the whole digit."""
-    height, width = digit.shape
     tensor = torch.from_numpy((digit.astype(np.float32) / 255 - MNIST_MEAN) / MNIST_STD)
-    box = (0.0, 0.0, float(width), float(height))
-    return tensor[None, None], Geometry((width, height), box, (width, height), "keep")
+    return tensor[None, None], Geometry((SIDE, SIDE), (0, 0, SIDE, SIDE), (SIDE, SIDE), "keep")
 
 
 def _if_in_mnist_format(image: Image.Image) -> np.ndarray | None:
@@ -81,20 +85,24 @@ def _if_in_mnist_format(image: Image.Image) -> np.ndarray | None:
     return digit if all(abs(SIDE / 2 - centre) <= 0.5 for centre in ndimage.center_of_mass(digit)) else None
 
 
-def _crop(ink: np.ndarray) -> np.ndarray:
+def _crop(ink: np.ndarray, box: Box) -> tuple[np.ndarray, Box]:
+    """The part of ink with anything in it, and where that lies, if all of it lies in a box."""
     rows, cols = extent(ink > INK_THRESHOLD)
-    return ink[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
+    top, bottom, left, right = rows[0], rows[-1] + 1, cols[0], cols[-1] + 1
+    x, y = (box[2] - box[0]) / ink.shape[1], (box[3] - box[1]) / ink.shape[0]
+    place = box[0] + left * x, box[1] + top * y, box[0] + right * x, box[1] + bottom * y
+    return ink[top:bottom, left:right], place
 
 
-def _fit(ink: np.ndarray) -> np.ndarray:
-    """Scales ink that fills its array to MNIST's size, and corrects the stroke width if necessary."""
+def _fit(ink: np.ndarray, box: Box) -> tuple[np.ndarray, Box]:
+    """Scales ink that fills its box to MNIST's size, and corrects the stroke width if necessary."""
     fine = _resize_to(ink, INK_SIDE * _OVERSAMPLING)
     mask = fine > fine.max() / 2
     width = _stroke_width(mask) / _OVERSAMPLING
     wanted = width
     if abs(max(ink.shape) - INK_SIDE) <= 1:
         if width > MIN_STROKE_WIDTH:
-            return ink  # has the right size already, and resampling could only blur it
+            return ink, box  # has the right size already, and resampling could only blur it
         wanted = TYPICAL_STROKE_WIDTHS[0]
     elif not STROKE_WIDTH_RANGE[0] <= width <= STROKE_WIDTH_RANGE[1]:
         wanted = float(np.clip(width, *TYPICAL_STROKE_WIDTHS))
@@ -103,8 +111,9 @@ def _fit(ink: np.ndarray) -> np.ndarray:
         change = (wanted - width) * INK_SIDE / (INK_SIDE - wanted)
         # Erosion takes at most a third of the mean width, so that thinner parts survive.
         radius = max(change, -width / 3) / 2 * _OVERSAMPLING
-        fine = _resize_to(_crop(_grow(mask, radius)), INK_SIDE * _OVERSAMPLING)
-    return _resize_to(fine, INK_SIDE, Image.Resampling.BOX)
+        ink, box = _crop(*_grow(mask, box, radius))
+        fine = _resize_to(ink, INK_SIDE * _OVERSAMPLING)
+    return _resize_to(fine, INK_SIDE, Image.Resampling.BOX), box
 
 
 def _resize_to(ink: np.ndarray, longest: int, resampling: Image.Resampling = Image.Resampling.BICUBIC) -> np.ndarray:
@@ -122,22 +131,30 @@ def _stroke_width(mask: np.ndarray) -> float:
     return float(2 * mask.sum() / max(perimeter_of(mask), 1))
 
 
-def _grow(mask: np.ndarray, radius: float) -> np.ndarray:
-    """Dilates a mask by a disc, or erodes it if the radius is negative; float32, padded on all sides."""
-    padded = np.pad(mask, int(np.ceil(abs(radius))) + 1)
+def _grow(mask: np.ndarray, box: Box, radius: float) -> tuple[np.ndarray, Box]:
+    """Dilates a mask by a disc, or erodes it if the radius is negative; float32, mask and box padded on all sides."""
+    margin = int(np.ceil(abs(radius))) + 1
+    padded = np.pad(mask, margin)
+    x, y = margin * (box[2] - box[0]) / mask.shape[1], margin * (box[3] - box[1]) / mask.shape[0]
     if radius > 0:
         grown = ndimage.distance_transform_edt(~padded) <= radius
     else:
         grown = ndimage.distance_transform_edt(padded) > -radius
-    return grown.astype(np.float32)
+    return grown.astype(np.float32), (box[0] - x, box[1] - y, box[2] + x, box[3] + y)
 
 
-def _centre(digit: np.ndarray) -> np.ndarray:
-    """Places a digit in 28 x 28 pixels with its centre of mass at (14, 14), rounded to whole pixels."""
+def _centre(digit: np.ndarray, box: Box) -> tuple[np.ndarray, Box]:
+    """Places a digit in 28 x 28 pixels with its centre of mass at (14, 14), rounded to whole pixels.
+
+    Of the box of the digit it makes that of all pixels: a square, though the digit's shorter side was rounded.
+    """
     top, left = (
         int(np.clip(round(SIDE / 2 - centre), 0, SIDE - side))
         for centre, side in zip(ndimage.center_of_mass(digit), digit.shape, strict=True)
     )
+    height, width = digit.shape
     canvas = np.zeros((SIDE, SIDE), dtype=np.uint8)
-    canvas[top : top + digit.shape[0], left : left + digit.shape[1]] = digit
-    return canvas
+    canvas[top : top + height, left : left + width] = digit
+    scale = max(box[2] - box[0], box[3] - box[1]) / max(digit.shape)
+    x, y = (box[0] + box[2]) / 2 - (left + width / 2) * scale, (box[1] + box[3]) / 2 - (top + height / 2) * scale
+    return canvas, (x, y, x + SIDE * scale, y + SIDE * scale)

@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from PIL import Image, ImageFilter
 from scipy import ndimage
 
+from vit_demo.images.geometry import Box
+
 INK_THRESHOLD = 0.2
 """Share of full ink from which a pixel counts as ink."""
 
@@ -41,14 +43,17 @@ _MAX_WIDTH = 0.3
 """Mean width of the strokes in the same unit; 0.26 in MNIST's test digits at most."""
 
 
-def find_ink(image: Image.Image) -> np.ndarray | None:
+def find_ink(image: Image.Image) -> tuple[np.ndarray, Box] | None:
     """Separates ink from paper in an RGB picture, whichever of the two is darker.
 
-    Ink is float32 [H, W] from 0 (paper) to 1, or None if there is nothing but paper and specks.
+    Ink is float32 [H, W] from 0 (paper) to 1, with the part of the picture that it covers; or None if there is nothing
+    but paper and specks.
     """
+    given = image.size
     image = _as_grey(_reduce_to(image, 1024))  # finer detail takes time and adds nothing
-    is_thumbnail = max(image.size) < _THUMBNAIL
-    image = image if is_thumbnail else _without_bars(image)
+    scale, is_thumbnail = max(given) / max(image.size), max(image.size) < _THUMBNAIL
+    box = (0, 0, *image.size) if is_thumbnail else _between_bars(image)
+    image = image.crop(box) if box != (0, 0, *image.size) else image
     contrast, flat = _contrast_on_uniform_paper(_channels(image))
     floor = 0.0
     photo = not flat and max(image.size) >= _THUMBNAIL  # only a photo has paper of varying colour
@@ -65,7 +70,8 @@ def find_ink(image: Image.Image) -> np.ndarray | None:
     ink = ((contrast - floor) / (full - floor)).clip(0, 1)
     if photo:  # pressure and light vary along a stroke, but MNIST's strokes are uniform
         ink = ((ink - 0.25) * 2).clip(0, 1)
-    return _remove_specks(ink if is_thumbnail else _without_lines(ink), photo, is_thumbnail)
+    clean = _remove_specks(ink if is_thumbnail else _without_lines(ink), photo, is_thumbnail)
+    return None if clean is None else (clean, (box[0] * scale, box[1] * scale, box[2] * scale, box[3] * scale))
 
 
 def _as_grey(image: Image.Image) -> Image.Image:
@@ -139,8 +145,8 @@ def _contrast_under_uneven_light(image: Image.Image) -> np.ndarray:
     return ((1 - pixels / paper.numpy()).max(axis=0) * 255).astype(np.float32)
 
 
-def _without_bars(image: Image.Image) -> Image.Image:
-    """Cuts off a pair of bars, as a letterbox has: lines at both ends in one colour, and none of it beside them."""
+def _between_bars(image: Image.Image) -> tuple[int, int, int, int]:
+    """What lies between bars, as a letterbox has: lines at both ends in one colour, and none of it beside them."""
     block = -(-max(image.size) // 128)
     pixels = _channels(image.reduce(block)).astype(np.float32)
     box = [0, 0, *image.size]
@@ -152,7 +158,7 @@ def _without_bars(image: Image.Image) -> Image.Image:
         is_pair = bar[0] and bar[-1] and first < last - 1 and distance[[first, last - 1]].min() > _PAPER
         if is_pair and _shows_writing(pixels[:, first:last] if axis else pixels[:, :, first:last]):
             box[axis], box[axis + 2] = first * block, last * block
-    return image.crop((box[0], box[1], box[2], box[3])) if box != [0, 0, *image.size] else image
+    return box[0], box[1], box[2], box[3]
 
 
 def _shows_writing(pixels: np.ndarray) -> bool:

@@ -18,6 +18,9 @@ from vit_demo.words.classifier import whole_pass
 
 T = TypeVar("T")
 
+MOST_EARLY = 12
+"""Classes up to which a pass keeps the logits of every depth: on a digit about 5 % of its time."""
+
 _used_sizes: WeakKeyDictionary[nn.Module, set[tuple[int, torch.Size]]] = WeakKeyDictionary()
 
 
@@ -53,11 +56,12 @@ def forward_with_trace(
         sizes.add(size)
         passes = 2
     for _ in range(passes):
-        trace, started = Trace(), time.perf_counter()
+        trace, started = _new_trace(model), time.perf_counter()
         with whole_pass() if kept_patches is None else nullcontext():
             logits = model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)[0].float().cpu()
         seconds = min(seconds, time.perf_counter() - started)
     _check_finite(logits)
+    _read_early(model, trace)
     # Without classes the output is the pooled vector, of which nothing is left here.
     return logits[: model.config.num_classes], trace, seconds
 
@@ -124,17 +128,31 @@ def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple
 
     Its seconds are an image's share.
     """
-    trace, started = Trace(), time.perf_counter()
+    trace, started = _new_trace(model), time.perf_counter()
     logits = model(pixels, trace, patch_size=patch_size).float().cpu()
     seconds = (time.perf_counter() - started) / len(pixels)
     _check_finite(logits)
+    _read_early(model, trace)
     found = []
     for index in range(len(pixels)):
         q, k, v = ([_alone(tensor, index) for tensor in kept] for kept in (trace.q, trace.k, trace.v))
-        pooling = None if trace.pooling is None else _alone(trace.pooling, index)
-        part = Trace((), trace.grid, trace.num_prefix_tokens, q, k, v, pooling=pooling)
+        pooling, early = (None if x is None else _alone(x, index) for x in (trace.pooling, trace.early))
+        part = Trace((), trace.grid, trace.num_prefix_tokens, q, k, v, pooling=pooling, early=early)
         found.append((_alone(logits, index)[0, : model.config.num_classes], part, seconds))
     return tuple(found)
+
+
+def _new_trace(model: TracedViT) -> Trace:
+    """A trace for a pass, with tokens if ``_read_early`` reads them: where a head is no pass of its own."""
+    return Trace(record_tokens=model.is_own and 0 < model.config.num_classes <= MOST_EARLY)
+
+
+def _read_early(model: TracedViT, trace: Trace) -> None:
+    """Replaces the tokens of a trace, if it has any, by what the head makes of each depth's."""
+    if trace.tokens:
+        logits = model.forward_head(torch.cat(trace.tokens)).float()  # [(blocks + 1) * B, K]
+        trace.early = logits.unflatten(0, (len(trace.tokens), -1)).transpose(0, 1)
+        trace.tokens, trace.record_tokens = [], False
 
 
 def _alone(x: Tensor, index: int) -> Tensor:

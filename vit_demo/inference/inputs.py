@@ -133,9 +133,9 @@ class ModelInput:
             PresetError: If patch size and image size do not fit.
         """
         if preset.task == "digits":
-            digit = images.to_mnist(picture) if isinstance(picture, Image.Image) else picture
-            pixels, geometry = images.digit_to_tensor(digit)
-            return cls(pixels, geometry, Image.fromarray(digit), None)
+            digit, place = images.place_digit(picture) if isinstance(picture, Image.Image) else (picture, None)
+            pixels, whole = images.digit_to_tensor(digit)
+            return cls(pixels, place or whole, Image.fromarray(digit), None)
         photo = picture if isinstance(picture, Image.Image) else Image.fromarray(picture).convert("RGB")
         images.check_photo(photo)
         pixels, geometry = images.preprocess(

@@ -50,6 +50,8 @@ class Trace:
         kept_patches: ``[B, K]``: the patches that entered the sequence, if some were dropped; None for all.
         pooling: ``[B, P, N]``: what the query of attention pooling attends to after the last block, in each of its P
             heads; None where the head reads the tokens in another way.
+        early: ``[B, blocks + 1, K]``: the logits that the head makes of the tokens before the first block and after
+            each; None unless a result kept them.
 
     Example:
         >>> with vit_demo.Trace() as trace:
@@ -68,6 +70,7 @@ class Trace:
     tokens: list[Tensor] = field(default_factory=list)
     kept_patches: Tensor | None = None
     pooling: Tensor | None = None
+    early: Tensor | None = None
 
     def __post_init__(self, blocks: Iterable[nn.Module]) -> None:
         self._blocks, self._running = list(blocks), ExitStack()
@@ -99,7 +102,7 @@ class Trace:
     def start(self, grid: tuple[int, int], num_prefix_tokens: int, kept_patches: Tensor | None = None) -> None:
         """Clears what an earlier pass left and notes the layout of this one."""
         self.grid, self.num_prefix_tokens, self.kept_patches = grid, num_prefix_tokens, kept_patches
-        self.q, self.k, self.v, self.tokens, self.pooling = [], [], [], [], None
+        self.q, self.k, self.v, self.tokens, self.pooling, self.early = [], [], [], [], None, None
 
     def add(self, q: Tensor, k: Tensor, v: Tensor) -> None:
         """Keeps the queries, keys and values of a self-attention, and what a single query after them attends to."""
@@ -120,13 +123,13 @@ class Trace:
     def to(self, device: str) -> Trace:
         """A copy on another device."""
         q, k, v, tokens = ([tensor.to(device) for tensor in kept] for kept in (self.q, self.k, self.v, self.tokens))
-        kept_patches, pooling = (None if x is None else x.to(device) for x in (self.kept_patches, self.pooling))
-        return Trace((), self.grid, self.num_prefix_tokens, q, k, v, self.record_tokens, tokens, kept_patches, pooling)
+        rest = (None if x is None else x.to(device) for x in (self.kept_patches, self.pooling, self.early))
+        return Trace((), self.grid, self.num_prefix_tokens, q, k, v, self.record_tokens, tokens, *rest)
 
     @property
     def num_bytes(self) -> int:
         """Memory that the trace keeps alive; the views of one fused q, k, v map count once."""
-        rest = [x for x in (self.kept_patches, self.pooling) if x is not None]
+        rest = [x for x in (self.kept_patches, self.pooling, self.early) if x is not None]
         return num_bytes([*self.q, *self.k, *self.v, *self.tokens, *rest])
 
     @property

@@ -89,6 +89,26 @@ def test_predictions_carry_the_index_of_their_class(result):
     np.testing.assert_array_equal(decode(sent["probabilities"], "<f4", (-1,)), result.probabilities[index])
 
 
+@pytest.mark.parametrize("dropped", [(), [(2, 3), (0, 0)]])
+def test_the_early_answers_of_few_classes_come_with_the_result(result, dropped):
+    ex = result.drop_patches(dropped)
+    early = decode(payload(ex)["early"], "<f4", (ex.trace.num_blocks + 1, 10))
+    np.testing.assert_allclose(early[-1], ex.probabilities, atol=1e-6)
+    for row, ranking in zip(early, ex.logit_lens(), strict=True):
+        np.testing.assert_allclose(row, [dict(ranking)[label] for label in ex.labels], atol=1e-5)
+    assert ex.trace.tokens == [] and not np.allclose(early[0], early[-1], atol=0.1)
+
+
+def test_a_drawing_comes_with_the_square_that_the_network_gets(result):
+    small = Image.new("L", (400, 300), 255)
+    small.paste(example_picture(3).resize((140, 140)), (200, 100))
+    row, column, side = payload(result)["box"]
+    wanted = (100 + 140 * row) / 400, (200 + 140 * column) / 400, 140 * side / 400
+    assert payload(Engine("cpu").explore(small, "digits-tiny"))["box"] == pytest.approx(wanted, abs=0.005)
+    photo = payload(Engine("cpu").explore(np.zeros((100, 200, 3), np.uint8), "photos-tiny"))
+    assert photo["box"] is None and photo["early"] is None, "its 50 classes are too many"
+
+
 def test_it_is_json_a_browser_can_read_and_new_each_time(result):
     first, second = payload(result), payload(result)
     assert first["run"] != second["run"] and first["source"] == second["source"]

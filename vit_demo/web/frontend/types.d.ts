@@ -43,6 +43,7 @@ export interface ResultPayload {
   size: number[];
   pixelated: boolean;
   photo: PhotoPayload | null;
+  box: number[] | null;
   grid: number[];
   num_prefix_tokens: number;
   class_token: boolean;
@@ -52,6 +53,7 @@ export interface ResultPayload {
   trace_bytes: number;
   dropped: number[];
   predictions: PredictionsPayload;
+  early: string | null;
   note: string;
   attention_maps: MapsPayload;
   rollout: MapsPayload;

@@ -16,6 +16,7 @@ from vit_demo.images import is_plain
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.sequence import check_block
 from vit_demo.methods import logsumexp
+from vit_demo.scores import to_scores
 from vit_demo.sentences import marked, sentence
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights.costs import num_operations
@@ -99,7 +100,10 @@ class ResultPayload(TypedDict):
     drawing, which has no ``photo``. ``pool`` is that of ``ViTConfig``, or ``"attention"``. ``trace_bytes``, the size of
     a block's trace, decides whether the page requests it in advance; only a notebook gets ``trace``, for some or all
     blocks, without tokens for the ``dropped`` patches. ``predictions`` are empty without a classifier head.
-    ``attention_maps`` ``[L, H, N]`` are those of the class token.
+    ``attention_maps`` ``[L, H, N]`` are those of the class token. ``box``: the square of a drawing's picture, or of a
+    photo of a digit, that ``image`` shows: its upper row, its left column and its side in parts of the picture's longer
+    side; it may reach beyond the picture. None of a photo, which has its own. ``early`` ``[L + 1, K]``, float32: the
+    probabilities of all classes, in their order, before the first block and after each, for at most ``MOST_EARLY``.
     """
 
     run: str
@@ -108,6 +112,7 @@ class ResultPayload(TypedDict):
     size: list[int]
     pixelated: bool
     photo: PhotoPayload | None
+    box: list[float] | None
     grid: list[int]
     num_prefix_tokens: int
     class_token: bool
@@ -117,6 +122,7 @@ class ResultPayload(TypedDict):
     trace_bytes: int
     dropped: list[int]
     predictions: PredictionsPayload
+    early: str | None
     note: str
     attention_maps: MapsPayload
     rollout: MapsPayload
@@ -149,6 +155,7 @@ def payload(result: Exploration, request: ResultRequest | None = None, num_class
         "size": list(result.image.size),
         "pixelated": preset.task == "digits",
         "photo": _photo(result),
+        "box": _box(result),
         "grid": list(result.grid),
         "num_prefix_tokens": trace.num_prefix_tokens,
         "class_token": preset.config.class_token,
@@ -158,6 +165,7 @@ def payload(result: Exploration, request: ResultRequest | None = None, num_class
         "trace_bytes": _trace_bytes(trace),
         "dropped": [row * result.grid[1] + col for row, col in result.dropped],
         "predictions": _predictions(result, num_classes),
+        "early": None if trace.early is None else encode(to_scores(trace.early[0], preset.scores).cpu().numpy()),
         "note": marked(_note(result)),
         "attention_maps": quantized(result.attention_maps()),
         "rollout": quantized(result.rollout()),
@@ -267,6 +275,13 @@ def _photo(result: Exploration) -> PhotoPayload | None:
         "box": [left / width, top / height, right / width, bottom / height],
         "fit": result.geometry.mode,
     }
+
+
+def _box(result: Exploration) -> list[float] | None:
+    if result.photo is not None:
+        return None
+    side, (left, top, right, _) = max(result.geometry.source_size), result.geometry.box
+    return [float(top / side), float(left / side), float((right - left) / side)]
 
 
 def quantized(maps: NDArray[np.float32]) -> MapsPayload:
