@@ -44,11 +44,11 @@ test("until a block's trace is here, its class token is shown", () => {
 });
 
 test("while patches are rubbed out pointing reads the map; else it is the query, and a dropped patch never is", () => {
-  const choices = { ...firstChoices(), dropping: false, block: 5, hovered: 3 };
+  const choices = { ...firstChoices(), verb: "look", block: 5, hovered: 3 };
   assert.equal(viewOf(result, methods.attention, choices).query, 3);
   assert.equal(viewOf(result, methods.attention, { ...choices, pinned: 8 }).query, 8);
   assert.equal(viewOf(result, methods.attention, { ...choices, pinned: 9 }).query, null);
-  assert.equal(viewOf(result, methods.attention, { ...choices, dropping: true }).query, null);
+  assert.equal(viewOf(result, methods.attention, { ...choices, verb: "rub" }).query, null);
 });
 
 test("choices outlive a result as long as they mean the same", () => {

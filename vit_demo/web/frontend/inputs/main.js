@@ -2,6 +2,7 @@
 // The inputs: they show the page's state and change it; nothing else holds a choice.
 
 import { createPad } from "../pad/pad.js";
+import { sketch } from "../pad/sketch.js";
 import { toDataUrl } from "../pad/strokes.js";
 import { syncHistory } from "../shared/browserHistory.js";
 import { setConstants } from "../shared/constants.js";
@@ -43,11 +44,13 @@ export function mount({ element, server, ...given }) {
   const results = createResults(server, { drawingOf, previewOf, opening: page.first, onRefused: takeAsPhoto });
   const menu = createMenu(element, { pageState, server, models, offer, customModels });
   const tabs = createTabs(element, pageState.chooseTask);
-  const pad = createPad(find("#pad"), {
+  const pad = createPad(find("#pad"), { photos: ownPhotos, onPhoto: (file) => photo.take(file, ofDigit) });
+  sketch.open({
     digits,
-    photos: ownPhotos,
-    onPhoto: (file) => photo.take(file, ofDigit),
-    onChange: (picture, isStep) => pageState.changeTab("digits", { picture }, isStep ? PUSH : REPLACE),
+    onChange(picture, isStep) {
+      pad.say("");
+      pageState.chooseTask("digits", { picture }, isStep ? PUSH : REPLACE);
+    },
   });
   const fits = createRadios(find("#fit"), (fit) => pageState.changeTab("photos", { fit }));
   const photo = createPhotoInput(find("#photo"), {
@@ -79,7 +82,8 @@ export function mount({ element, server, ...given }) {
   createSheet(element, pageState.chooseTask);
   acceptGlobalDrop(element, find(".veil"), (file, target) => {
     if (target?.closest?.("[data-teach=class]")) return; // which takes all files
-    if (!find("#pad").contains(target)) return photo.take(file);
+    const isOnPaper = pageState.get().task === "digits" && target?.closest?.("#pad, .stage .view");
+    if (!isOnPaper) return photo.take(file);
     const before = pageState.get().digits.picture;
     const onPicture = (picture) => {
       dropped = { picture, before };
@@ -96,7 +100,7 @@ export function mount({ element, server, ...given }) {
 
   function show(state) {
     tabs.show(state.task);
-    pad.show(state.digits.picture);
+    sketch.show(state.digits.picture);
     photo.show(state.photos.picture, state.task === "photos");
     fits.set(
       FITS.map((fit, i) => [fit, FIT_NAMES[i]]),

@@ -4,39 +4,19 @@
 import { documentEvents } from "../shared/dom.js";
 import { drawStrokes } from "./strokes.js";
 
-const ANIMATION = 220; // milliseconds in which an example is written
-
-/** Keeps a canvas showing strokes: `show(strokes)` at once, `write(strokes)` with an animation. */
+/** Keeps a canvas showing strokes: `show(strokes)`. */
 export function createPadCanvas(canvas) {
   const context = canvas.getContext("2d");
   let shown = [];
-  let animationId = 0; // an animation runs only while this still has the value it started with
 
-  function paint(progress = 1) {
-    const side = canvas.width;
-    context.clearRect(0, 0, side, side);
-    drawStrokes(context, shown, side, { progress });
+  function paint() {
+    context.clearRect(0, 0, canvas.width, canvas.width);
+    drawStrokes(context, shown, canvas.width);
   }
 
   function show(strokes) {
-    animationId++;
     shown = strokes;
     paint();
-  }
-
-  function write(strokes) {
-    show(strokes);
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-    const ownId = animationId;
-    const start = performance.now();
-    const step = (now) => {
-      if (animationId !== ownId) return; // another drawing is shown meanwhile
-      const progress = Math.min(1, Math.max(0, now - start) / ANIMATION);
-      paint(progress);
-      if (progress < 1) requestAnimationFrame(step);
-    };
-    paint(0);
-    requestAnimationFrame(step);
   }
 
   new ResizeObserver(() => {
@@ -46,26 +26,31 @@ export function createPadCanvas(canvas) {
     paint();
   }).observe(canvas);
 
-  return { show, write };
+  return { show };
 }
 
 /**
- * Calls `begin(point)`, `extend(points)` and `end()` for one stroke at a time; a second finger makes it a pinch, so that the stroke
- * is taken back by `cancel()`.
+ * Calls `begin(point)`, `extend(points)` and `end()` for one stroke at a time, while `isOn()`. A second finger makes it a pinch,
+ * so that the stroke is taken back by `cancel()`; the hand that lies on the paper beside a pen is ignored.
  */
-export function listenToPointer(canvas, { begin, extend, end, cancel }) {
+export function listenToPointer(canvas, { begin, extend, end, cancel }, isOn = () => true) {
   let active = /** @type {any} */ (null);
+  let isPen = false; // whether the active pointer is one
   const position = (event) => {
     const box = canvas.getBoundingClientRect();
     return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
   };
   canvas.addEventListener("pointerdown", (event) => {
+    const byPen = event.pointerType === "pen";
     if (active !== null) {
+      if (isPen && !byPen) return;
       active = null;
-      return cancel();
+      cancel();
+      if (!byPen) return;
     }
-    if (event.button !== 0 || !event.isPrimary) return;
+    if (event.button !== 0 || !event.isPrimary || !isOn()) return;
     active = event.pointerId;
+    isPen = byPen;
     canvas.setPointerCapture(active);
     begin(position(event));
   });
@@ -91,8 +76,11 @@ const ARROWS = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowR
 
 const isUndo = ({ ctrlKey, metaKey, shiftKey, key }) => (ctrlKey || metaKey) && !shiftKey && key.toLowerCase() === "z";
 
-/** Calls `begin(point)`, `extend(points)` and `end()` as a pointer would, and `undo()` and `clear()`; `nib` shows the pen. */
-export function listenToKeys(canvas, nib, { begin, extend, end, undo, clear }) {
+/**
+ * Calls `begin(point)`, `extend(points)` and `end()` as a pointer would, and `undo()` and `clear()`, while `isOn()`; `nib` shows
+ * the pen.
+ */
+export function listenToKeys(canvas, nib, { begin, extend, end, undo, clear }, isOn = () => true) {
   let at = [0.5, 0.5];
   let isDown = false;
 
@@ -121,6 +109,7 @@ export function listenToKeys(canvas, nib, { begin, extend, end, undo, clear }) {
 
   canvas.addEventListener("keydown", (event) => {
     const { key, shiftKey } = event;
+    if (!isOn()) return;
     if (isUndo(event) || key === "Delete" || key === "Backspace") {
       lift();
       if (isUndo(event)) undo();
@@ -141,7 +130,7 @@ export function listenToKeys(canvas, nib, { begin, extend, end, undo, clear }) {
 }
 
 /** Calls `undo()` for Ctrl+Z on the page, as long as the pad is what was used last. */
-export function listenToUndo(pad, undo) {
+export function listenToUndo(pad, undo, isOn = () => true) {
   const listen = documentEvents(pad);
   let isLast = false;
 
@@ -151,7 +140,7 @@ export function listenToUndo(pad, undo) {
     });
   }
   listen("keydown", (event) => {
-    if (!isLast || !isUndo(event) || event.defaultPrevented) return;
+    if (!isLast || !isOn() || !isUndo(event) || event.defaultPrevented) return;
     event.preventDefault();
     undo();
   });

@@ -26,9 +26,37 @@ function pathLength(points) {
   return points.slice(1).reduce((sum, [x, y], i) => sum + Math.hypot(x - points[i][0], y - points[i][1]), 0.001);
 }
 
+/** How long all strokes are together, as a share of the pad's side. */
+export const inkLength = (strokes) => strokes.reduce((sum, { points }) => sum + pathLength(points), 0);
+
+/** Whether two drawings begin with the same stroke. */
+export function sameStart(/** @type {any[]} */ strokes, /** @type {any[]} */ others) {
+  const [one, other] = [strokes, others].map((each) => each[0]?.points[0]);
+  return Boolean(one && other) && Math.hypot(one[0] - other[0], one[1] - other[1]) < 0.01;
+}
+
+/** The beginning of strokes, up to a length of ink. */
+export function cutStrokes(strokes, length) {
+  const cut = [];
+  let left = length;
+  for (const { width, points } of strokes) {
+    if (left <= 0) break;
+    const kept = [points[0]];
+    for (let i = 1; i < points.length && left > 0; i++) {
+      const [[x, y], [nextX, nextY]] = [points[i - 1], points[i]];
+      const piece = Math.hypot(nextX - x, nextY - y);
+      const share = Math.min(1, left / Math.max(piece, 1e-9));
+      kept.push([x + share * (nextX - x), y + share * (nextY - y)]);
+      left -= piece;
+    }
+    cut.push({ width, points: kept });
+  }
+  return cut;
+}
+
 /** Draws strokes into a square of `side` device pixels, up to `progress` (0 to 1) of their whole length. */
 export function drawStrokes(context, strokes, side, { ink = INK, progress = 1 } = {}) {
-  let left = progress * strokes.reduce((sum, stroke) => sum + pathLength(stroke.points), 0);
+  let left = progress * inkLength(strokes);
   context.lineCap = context.lineJoin = "round";
   context.strokeStyle = ink;
   for (const { width, points } of strokes) {

@@ -74,9 +74,9 @@ export function createPageState() {
   const open = (/** @type {any} */ first) => publish(get()?.task ? get() : first, RESTORE);
 
   /** Opens a tab, with the parts that change. A class and patches belong to the picture of their tab. */
-  function chooseTask(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part = {}) {
+  function chooseTask(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part = {}, how = PUSH) {
     const state = get();
-    if (task === state.task) return changeTab(task, part);
+    if (task === state.task) return changeTab(task, part, how);
     const view = { ...state.view, pinned: null, ...NO_CLASSES, dropped: null };
     publish({ ...state, task, [task]: { ...state[task], ...part }, view }, PUSH);
   }

@@ -1,10 +1,10 @@
 // @ts-check
-// The words beside the picture: what its colours are, the value under the pointer, and the colour scale; and the headline.
+// The words beside the picture: what its colours are, the value under the pointer, and the colour scale.
 
 import { isNew, make, makeButton, setText } from "../shared/dom.js";
 import { createTooltip, setExplainedText } from "../shared/glossary/glossary.js";
 import { currentLanguage, english, translate } from "../shared/language.js";
-import { defaultQueryName, isUnsure, percent, placeOf, probabilityOf, queryName, targetOf } from "./format.js";
+import { defaultQueryName, percent, placeOf, queryName, targetOf } from "./format.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 import { placeAmong } from "./methods.js";
 import { isDefaultMap } from "./onDemand.js";
@@ -25,7 +25,8 @@ export function createCaption(element, methods) {
     if (isOld) setText(find(".outdated"), translate("Still shown: *{method}*", { method: translate(method.label) }));
     const words = tokens ?? (choices.plain ? wordsOfPicture(drawing) : wordsOfMap(drawing, entry));
     setExplainedText(sentence, words.sentence, tooltip);
-    setText(subject, words.subject);
+    const isOpening = isFirstMap(drawing) && choices.section !== "features"; // of which the sentence says all
+    setText(subject, isOpening ? "" : words.subject);
     const reading = error || words.reading;
     setText(value, reading);
     announce(drawing, entry, words.subject, reading);
@@ -33,13 +34,15 @@ export function createCaption(element, methods) {
     const { preset } = result.source;
     const place = isMeasured(drawing) && !otherClass(drawing) ? placeAmong(method, preset) : null;
     const all = Object.values(methods).filter((each) => placeAmong(each, preset)).length;
-    setText(rank, place ? translate("no. {place} of {all} kinds of map when tested ›", { place, all }) : "");
+    setText(
+      rank,
+      place && !isOpening ? translate("no. {place} of {all} kinds of map when tested ›", { place, all }) : "",
+    );
     const about = choices.hovered === null && reading ? `${words.subject}. ${reading}` : words.subject;
     const label = translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
       subject: about.replaceAll("*", ""),
     });
     find(".picture").setAttribute("aria-label", label);
-    setText(find(".headline"), storyOf(result, drawing.whole));
   }
 
   /** Reads out what the arrow keys point at, and what becomes of a map that takes long. */
@@ -91,7 +94,6 @@ export function createCaption(element, methods) {
 
   function clear() {
     for (const node of [sentence, subject, value, rank]) setText(node, "");
-    setText(find(".headline"), INVITATION);
     legend.clear();
   }
 
@@ -222,49 +224,6 @@ function chip({ colour, name, number }) {
     make("span", {}, name),
     make("small", {}, number),
   );
-}
-
-// The headline: the story of this very picture in one line.
-
-const INVITATION = english("Draw a digit or choose a photo, and see how the network reads it.");
-
-/** How the sentence begins for a photo, a drawing, and an example digit. */
-const BEGINNINGS = {
-  photo: english("The network cuts the photo into {squares} squares, lets them look at each other {times} times,"),
-  drawing: english("The network cuts your drawing into {squares} squares, lets them look at each other {times} times,"),
-  digit: english("The network cuts your {digit} into {squares} squares, lets them look at each other {times} times,"),
-};
-
-/** What it comes to while squares are rubbed out: the same answer, another one, an unsure one, none. */
-const WITHOUT = {
-  same: english(
-    "Without 1 square it still says *{label}*: {probability}.|Without {count} squares it still says *{label}*: {probability}.",
-  ),
-  other: english(
-    "Without 1 square it says *{label}*: {probability}.|Without {count} squares it says *{label}*: {probability}.",
-  ),
-  unsure: english(
-    "Without 1 square it is unsure: *{label}*, {probability}?|Without {count} squares it is unsure: *{label}*, {probability}?",
-  ),
-  none: english("The network reads the photo without 1 square.|The network reads the photo without {count} squares."),
-};
-
-/** The headline of a result; `whole` is the same with no square rubbed out. */
-function storyOf(result, whole) {
-  const [first] = result.predictions;
-  const answer = first && { label: first.label, probability: probabilityOf(first) };
-  const count = result.dropped.length; // in a notebook the whole picture may not be there to compare with
-  if (count > 0) {
-    const isSame = !whole.dropped.length && first?.index === whole.predictions[0]?.index;
-    const kind = !first ? "none" : isUnsure(result) ? "unsure" : isSame ? "same" : "other";
-    return translate(WITHOUT[kind], { ...answer, count });
-  }
-  const kind = !result.pixelated ? "photo" : result.exampleDigit === undefined ? "drawing" : "digit";
-  const { numPatches: squares, numBlocks: times, exampleDigit: digit } = result;
-  const begin = translate(BEGINNINGS[kind], { digit, squares, times });
-  if (!first) return `${begin} ${translate("and has a list of numbers for each.")}`;
-  const end = isUnsure(result) ? english("and is unsure: *{label}*, {probability}?") : english("and says *{label}*.");
-  return `${begin} ${translate(end, answer)}`;
 }
 
 /** Says in a chapter that squares of its picture are rubbed out, with the way to bring them back by `restore()`. */

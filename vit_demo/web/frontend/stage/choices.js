@@ -9,7 +9,7 @@ import { hasMap } from "./result.js";
 /** What no link holds. */
 export const firstPointing = () => ({
   hovered: null, // a patch
-  dropping: true, // whether a click rubs a patch out; else the map is about the patch under the pointer
+  verb: "draw", // what one does with the picture: "draw", "rub" patches out, "look" from the patch under the pointer
 });
 
 /** What the choices are valid for before the first result. */
@@ -66,8 +66,8 @@ export function validFor(result, choices, methods, sections) {
 
 /** What a method can show of the choices now: until a block's trace is here, its class token. */
 export function viewOf(result, { comparesClasses, uses }, choices) {
-  const { block, head, direction, dropping, pinned, hovered, label } = choices;
-  const patch = uses.includes("patch") ? (pinned ?? (dropping ? null : hovered)) : null;
+  const { block, head, direction, verb, pinned, hovered, label } = choices;
+  const patch = uses.includes("patch") ? (pinned ?? (verb === "look" ? hovered : null)) : null;
   const query = patch === null || result.tokenOf[patch] < 0 ? null : patch; // a dropped patch has no attention
   const view = { block, head, direction, query, label, against: comparesClasses ? choices.against : null };
   const isComplete = hasMap(result, view) || result.traces.has(block);

@@ -156,7 +156,7 @@ function createList(list, methods, { onChange, retry, modes }) {
   const ofTokens = modes.map(([mode, words, use]) =>
     rowOf(null, mode, words, use, () => ({
       section: "features",
-      dropping: mode === "similarity" ? false : undefined,
+      verb: mode === "similarity" ? "look" : undefined,
       features: { ...pageState.get().view.features, mode },
     })),
   );

@@ -16,6 +16,7 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
   const startRequest = createRequestIds();
   let whole = /** @type {any} */ (null); // the result with all its patches
   let shown = /** @type {any} */ (null);
+  let acts = /** @type {number[][]} */ ([]); // what was rubbed out before each act
   let wanted = []; // the patches without which a result is shown or under way
   let isErasing = /** @type {boolean | null} */ (null); // whether the brush drops patches; null while it is lifted
   let error = "";
@@ -29,6 +30,7 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
   function start(result) {
     startRequest();
     whole = shown = result;
+    acts = [];
     wanted = result.dropped;
     isErasing = null;
     error = "";
@@ -65,13 +67,26 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
 
   function restoreAll() {
     error = "";
+    keepAct();
     choose([]);
+    follow();
+  }
+
+  /** What is rubbed out now can be had again by `undo()`. */
+  const keepAct = () => acts.push(listed());
+
+  /** Takes back the last act. */
+  function undo() {
+    if (!acts.length) return;
+    error = "";
+    choose(acts.pop() ?? []);
     follow();
   }
 
   /** Drops patches under a brush, or restores them if it begins at a dropped one; `lift()` it, and the model runs. */
   function brush(patch) {
     const patches = dropped();
+    if (isErasing === null) keepAct();
     isErasing ??= !patches.has(patch);
     if (isErasing) patches.add(patch);
     else patches.delete(patch);
@@ -85,7 +100,13 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
     follow();
   }
 
-  return { start, follow, cancel, brush, lift, restoreAll, dropped, whole: () => whole, error: () => error };
+  return {
+    ...{ start, follow, cancel, brush, lift, restoreAll, keepAct, undo, dropped },
+    canUndo: () => acts.length > 0,
+    isBrushing: () => isErasing !== null,
+    whole: () => whole,
+    error: () => error,
+  };
 }
 
 const isSame = (patches, others) => String(patches) === String(others);

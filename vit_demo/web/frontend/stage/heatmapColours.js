@@ -79,13 +79,32 @@ export function greyOnPaper(brightness) {
   return Math.round(whiteOfPaper + ((blackOfInk - whiteOfPaper) * brightness) / 255);
 }
 
-/** A decoded grey picture, white on black, as a canvas of the same size. */
-export function inkOnPaper(picture) {
+/** The ink of a decoded grey picture, white on black, as a canvas of the same size: whatever it is painted over shows through. */
+export function inkOf(picture) {
   const canvas = make("canvas", { width: picture.naturalWidth, height: picture.naturalHeight });
-  const context = canvas.getContext("2d");
+  const context = canvas.getContext("2d", { willReadFrequently: true });
   context.drawImage(picture, 0, 0);
   const pixels = context.getImageData(0, 0, canvas.width, canvas.height);
-  for (let i = 0; i < pixels.data.length; i += 4) pixels.data.fill(greyOnPaper(pixels.data[i]), i, i + 3);
+  for (let i = 0; i < pixels.data.length; i += 4) {
+    pixels.data[i + 3] = pixels.data[i];
+    pixels.data.fill(constants.blackOfInk, i, i + 3);
+  }
   context.putImageData(pixels, 0, 0);
+  return canvas;
+}
+
+/** The colour of paper, as CSS writes it. */
+export const paperColour = () => `rgb(${new Array(3).fill(constants.whiteOfPaper).join(" ")})`;
+
+/** A decoded grey picture, white on black, as ink on paper. */
+export const inkOnPaper = (picture) => onPaper(inkOf(picture));
+
+/** Ink on paper. */
+export function onPaper(ink) {
+  const canvas = make("canvas", { width: ink.width, height: ink.height });
+  const context = canvas.getContext("2d");
+  context.fillStyle = paperColour();
+  context.fillRect(0, 0, ink.width, ink.height);
+  context.drawImage(ink, 0, 0);
   return canvas;
 }

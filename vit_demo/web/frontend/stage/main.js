@@ -1,6 +1,7 @@
 // @ts-check
 // Starts a stage: its parts, the cards of its views, and the results that it is given.
 
+import { sketch } from "../pad/sketch.js";
 import { setConstants } from "../shared/constants.js";
 import { documentEvents, make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
@@ -11,8 +12,10 @@ import { createCaption } from "./caption.js";
 import { createChallenge } from "./challenge.js";
 import { changesWith } from "./choices.js";
 import { createDrawer } from "./drawer.js";
+import { createDrawing } from "./drawing.js";
 import { createDropping } from "./dropping.js";
 import { createLesson } from "./lesson.js";
+import { createLine } from "./line.js";
 import { describeMethods } from "./methods.js";
 import { createCurves, mapFields, servedMap } from "./onDemand.js";
 import { listenToPatches } from "./picture.js";
@@ -23,6 +26,7 @@ import {
   choicesOf,
   chooseMode,
   createState,
+  isPaper,
   keptClass,
   patchActions,
   pickBlock,
@@ -31,6 +35,7 @@ import {
   render,
   retry,
   showWord,
+  verbOf,
 } from "./stage.js";
 
 /** Starts the stage in its element; called by Gradio for each stage of a page (see modules.py). */
@@ -43,7 +48,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   await languageReady; // so that nothing is shown in English first
   if (!pageState.get()) pageState.open({ view: FIRST_VIEW }); // without inputs, as in a notebook
   const stage = createState(element, describeMethods(registered));
-  stage.pointing.dropping &&= Boolean(data.stepCode); // a notebook has no server that runs the network again
+  if (!data.stepCode) stage.pointing.verb = "look"; // a notebook has no server that runs the network again
 
   /** The result on the stage is not asked about while the next one is awaited, whose choices these may be. */
   async function request(fields, options) {
@@ -56,8 +61,13 @@ export async function mount({ element, props, server, watch, ...given }) {
   stage.parts = createParts(stage, request, viewModules, { ...data, upload: server.upload });
   const { find, host, methods, parts } = stage;
 
-  listenToPatches(stage.canvas, () => stage.result, patchActions(stage));
+  const isDrawnOn = () => isPaper(stage) && verbOf(stage) === "draw";
+  listenToPatches(stage.canvas, () => (isDrawnOn() ? null : stage.result), patchActions(stage));
+  parts.drawing = createDrawing(stage, server);
+  listenToActs(stage);
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
+  find(".tour").hidden = !data.stepCode;
+  find(".tour").addEventListener("click", () => change(stage, { section: "steps" }));
   find(".ways [data-section]").hidden = !host.querySelector(".teach");
   host.addEventListener("click", ({ target: { dataset } }) => {
     if (dataset.show) showWord(stage, dataset.show);
@@ -81,7 +91,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   createStatus(element, host);
   followSection(stage);
   createLesson(host, (isLooking) => {
-    stage.pointing.dropping = !isLooking;
+    stage.pointing.verb = isLooking ? "look" : "rub";
     redraw(stage);
   });
   // Until a new result is there the old one stays as it is; a visitor may look around in it.
@@ -120,9 +130,16 @@ function createParts(stage, request, viewModules, data) {
   });
   /** Rubs patches out, or brings all back for null. */
   function drop(patches) {
+    if (patches) dropping.keepAct();
     onChange({ pinned: null, ...keptClass(stage), dropped: patches });
     if (!patches) dropping.restoreAll();
   }
+  const line = createLine(find(".line"), {
+    onScrub(index) {
+      stage.moments.scrub(index);
+      redraw(stage);
+    },
+  });
   const context = {
     ...data,
     request,
@@ -154,6 +171,8 @@ function createParts(stage, request, viewModules, data) {
       request,
     }),
     caption: createCaption(host, methods),
+    line,
+    drawing: /** @type {any} */ (null), // made once the others are there
     challenge: createChallenge(host, { request, onDrop: drop, redraw: () => redraw(stage) }),
     views,
     sections,
@@ -172,6 +191,34 @@ function createViews(host, viewModules, context) {
     if (place) place.replaceWith(card);
     else host.append(card);
     return { card, sections, ...create(card, context) };
+  });
+}
+
+/** The buttons and keys of the three verbs. */
+function listenToActs(stage) {
+  const { find, host, parts } = stage;
+  const { dropping } = parts;
+
+  function undo() {
+    if (verbOf(stage) === "rub") dropping.undo();
+    else if (verbOf(stage) === "draw") sketch.undo();
+    redraw(stage);
+  }
+
+  find(".undo").addEventListener("click", undo);
+  find(".again").addEventListener("click", () => sketch.clear());
+  find(".back").addEventListener("click", () => dropping.restoreAll());
+  documentEvents(host)("keydown", (event) => {
+    const { key, ctrlKey, metaKey, altKey, shiftKey, target } = event;
+    const isTyped = target.matches?.("input:not([type=radio], [type=range], [type=checkbox]), textarea, select");
+    if (event.defaultPrevented || altKey || isTyped || find(".explore").classList.contains("elsewhere")) return;
+    const isUndo = (ctrlKey || metaKey) && !shiftKey && key.toLowerCase() === "z";
+    const verb = { d: "draw", r: "rub", l: "look" }[ctrlKey || metaKey ? "" : key.toLowerCase()];
+    const button = verb && find(`[data-mode=${verb}]:not([hidden])`);
+    if (!isUndo && !button) return;
+    event.preventDefault();
+    if (isUndo) undo();
+    else button.click();
   });
 }
 
@@ -221,7 +268,9 @@ async function showNext(
     onShown();
     stage.openedPayload = payload;
     if (!isOpen) parts.dropping.start(next);
+    const isFirst = stage.host.dataset.ready === "false";
     showResult(stage, next);
+    if (isFirst && isPaper(stage) && verbOf(stage) === "draw") parts.drawing.open();
   } catch (error) {
     console.error(error);
     if (!isCurrent()) return;
@@ -242,6 +291,7 @@ function showResult(stage, next) {
   const { find, host, latest, parts } = stage;
   if (next.rows !== latest.rows || next.columns !== latest.columns) stage.pointing.hovered = null;
   stage.result = stage.latest = next;
+  parts.drawing?.end(next);
   setText(find(".message"), "");
   stage.picture.style.backgroundImage = "";
   host.classList.remove("waiting");
@@ -255,15 +305,14 @@ function showResult(stage, next) {
 function showEmpty(stage, { message = english("Draw a digit or choose a photo."), picture = "" }) {
   const { find, host, parts } = stage;
   stage.result = stage.scene = stage.openedPayload = null;
+  parts.drawing?.end(null);
   parts.dropping.cancel();
   parts.replies.release("map");
   setText(find(".message"), message);
   stage.picture.style.backgroundImage = picture && `url("${picture}")`;
   setProgress(find(".view .progress"), !message);
-  parts.challenge.clear();
   host.classList.add("waiting");
   parts.caption.clear();
-  if (!message) setText(find(".headline"), "");
   for (const each of parts.views) each.show?.(null);
   render(stage);
   Object.assign(host.dataset, { run: "", top1: "", ready: message ? "empty" : "loading" });

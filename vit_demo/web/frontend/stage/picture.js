@@ -27,6 +27,7 @@ export function fitCanvas(canvas, pictureSize) {
  * @typedef {object} Painting
  * @property {any} image
  * @property {boolean} pixelated
+ * @property {HTMLCanvasElement | null} [ink] of a digit, over its layer
  * @property {HTMLCanvasElement | null} [layer] one pixel for each patch
  * @property {boolean} [smooth] whether its neighbours blend
  * @property {Set<number>} [dropped]
@@ -52,6 +53,7 @@ export function paintPatches(
   {
     image,
     pixelated,
+    ink = null,
     layer = null,
     smooth = false,
     dropped = NONE,
@@ -71,6 +73,8 @@ export function paintPatches(
   if (layer && !pixelated) removeColours(context, width, height);
   context.imageSmoothingEnabled = Boolean(smooth);
   if (layer) context.drawImage(layer, 0, 0, width, height);
+  context.imageSmoothingEnabled = false;
+  if (layer && ink) context.drawImage(ink, 0, 0, width, height);
   const box = { left: 0, top: 0, width, height };
   if (dropped.size) hatchPatches(context, box, grid, dropped);
   if (hasGrid) paintGrid(context, box, { ...grid, pixelated });
@@ -94,6 +98,7 @@ export function paintResult(canvas, size, result, options) {
   paintPatches(canvas, size, result, {
     image: result.picture,
     pixelated: result.pixelated,
+    ink: result.ink,
     layer,
     outlined,
     ...others,
@@ -110,18 +115,18 @@ function removeColours(context, width, height) {
   context.globalCompositeOperation = "source-over";
 }
 
-function paintGrid(context, { width, height }, { rows, columns, pixelated }) {
+export function paintGrid(context, { left = 0, top = 0, width, height }, { rows, columns, pixelated }) {
   if (Math.min(width / columns, height / rows) < FINEST_GRID) return;
   context.beginPath();
   for (let column = 1; column < columns; column++) {
-    const x = (column * width) / columns;
-    context.moveTo(x, 0);
-    context.lineTo(x, height);
+    const x = left + (column * width) / columns;
+    context.moveTo(x, top);
+    context.lineTo(x, top + height);
   }
   for (let row = 1; row < rows; row++) {
-    const y = (row * height) / rows;
-    context.moveTo(0, y);
-    context.lineTo(width, y);
+    const y = top + (row * height) / rows;
+    context.moveTo(left, y);
+    context.lineTo(left + width, y);
   }
   context.strokeStyle = pixelated ? "rgb(0 0 0 / 12%)" : "rgb(255 255 255 / 16%)";
   context.lineWidth = 1;

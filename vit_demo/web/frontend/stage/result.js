@@ -3,19 +3,21 @@
 
 import { loadImage } from "../shared/dom.js";
 import { translateName } from "../shared/language.js";
-import { inkOnPaper } from "./heatmapColours.js";
+import { inkOf, onPaper } from "./heatmapColours.js";
 
 /**
  * Decodes a payload and its picture.
- * `image` is the address of what the model saw; `picture` is what is shown below the heatmap, with its address.
+ * `image` is the address of what the model saw; `picture` is what is shown of it, with its address; a digit's `ink` lies over
+ * the colours of its map.
  *
  * @param {import("../types").ResultPayload} payload
  */
 export async function openResult(payload) {
   const seen = await loadImage(payload.image);
-  const picture = payload.pixelated ? inkOnPaper(seen) : seen;
-  const pictureUrl = payload.pixelated ? picture.toDataURL() : payload.image;
-  return { ...decodeResult(payload), picture, pictureUrl };
+  const ink = payload.pixelated ? inkOf(seen) : null;
+  const picture = ink ? onPaper(ink) : seen;
+  const pictureUrl = ink ? picture.toDataURL() : payload.image;
+  return { ...decodeResult(payload), picture, ink, pictureUrl };
 }
 
 /** @param {import("../types").ResultPayload} payload */
@@ -40,6 +42,8 @@ export function decodeResult(payload) {
     hasClassToken: payload.class_token,
     pool: payload.pool, // what the head reads
     dropped,
+    box: payload.box && boxOf(payload.box), // of a digit: where the network's square lies on its paper
+    early: payload.early && decodeFloat32(payload.early), // [blocks + 1, classes]: the answers before and after each block
     tokenOf: tokensOfPatches(numPatches, numPrefixTokens, dropped),
     predictions: decodePredictions(payload.predictions), // of every class, most likely first
     note: payload.note,
@@ -52,6 +56,9 @@ export function decodeResult(payload) {
     attentionCache: new Map(),
   };
 }
+
+/** A square, as shares of the paper's side. */
+const boxOf = (/** @type {number[]} */ [top, left, side]) => ({ top, left, side });
 
 /** @param {import("../types").PredictionsPayload} predictions */
 function decodePredictions({ indices, probabilities, scores, labels }) {

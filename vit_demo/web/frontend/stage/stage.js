@@ -1,15 +1,21 @@
 // @ts-check
 // What a stage keeps, what a visitor does to it, and the frame that follows from that and the view of the page's state.
 
+import { sketch } from "../pad/sketch.js";
+import { inkLength } from "../pad/strokes.js";
 import { isNew, setProgress, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
 import { modelInput, PUSH, pageState, REPLACE } from "../shared/pageState.js";
 import { FIRST_GUESS, firstPointing, isStep, validFor, viewOf } from "./choices.js";
 import { placeOf, targetOf } from "./format.js";
+import { frameOf } from "./frame.js";
 import { classMethod } from "./methods.js";
+import { createMoments } from "./moments.js";
+import { createMotion } from "./motion.js";
 import { loadTrace, mapFields, servedMap } from "./onDemand.js";
+import { paintLifted, paintPaper, paintThreads } from "./paper.js";
 import { fitCanvas, paintResult } from "./picture.js";
-import { createScales } from "./scales.js";
+import { attentionEnd, createScales } from "./scales.js";
 import { FIRST_SECTION } from "./sections.js";
 
 /** What a stage in its element keeps. Its `parts` are made in main.js, because they call back with it. */
@@ -28,6 +34,11 @@ export function createState(element, methods) {
     latest: FIRST_GUESS, // the last result, even where there is none now
     scene: /** @type {any} */ (null), // what the picture shows: {result, method, view, map}
     scales: createScales(),
+    moments: createMoments(),
+    motion: createMotion(),
+    live: /** @type {any} */ (null), // what the network says while one draws or rubs out; no other part hears of it
+    isNewDrawing: false, // whether nothing on the stage is about the drawing yet
+    isInvited: false, // whether the page has drawn the picture by itself
     frame: 0, // the next one, if it is scheduled
     parts: /** @type {any} */ (null), // {replies, dropping, drawer, caption, challenge, views, sections}
   };
@@ -44,8 +55,8 @@ export function redraw(stage) {
 
 /** Changes some choices: the page's view, and what no link holds. */
 export function change(stage, part) {
-  const { hovered, dropping = stage.pointing.dropping, ...view } = { ...stage.pointing, ...part };
-  stage.pointing = { hovered, dropping };
+  const { hovered, verb = stage.pointing.verb, ...view } = { ...stage.pointing, ...part };
+  stage.pointing = { hovered, verb };
   pageState.changeView(view, isStep(view, pageState.get().view) ? PUSH : REPLACE);
   redraw(stage);
 }
@@ -57,20 +68,73 @@ function publishInput(stage, { pinned }) {
   modelInput.publish({ digit: pixelated ? image : null, photo: photo ? { ...photo, rows, columns, pinned } : null });
 }
 
+/** What one does with the picture: a square that is kept to look from is looked from. */
+export const verbOf = (stage, choices = choicesOf(stage)) => (choices.pinned === null ? stage.pointing.verb : "look");
+
+/** Whether the picture is the paper, on which one draws. */
+export const isPaper = (stage) =>
+  sketch.isOpen() && pageState.get().task === "digits" && stage.host.dataset.ready !== "loading";
+
+/** The result that is seen: while one draws its newest answer, or an earlier one that a visitor leads back to. */
+function seenOf(stage) {
+  if (sketch.isWritten() && !stage.live) return null; // the page has just begun to draw
+  return stage.moments.scrubbed()?.result ?? stage.live ?? stage.result;
+}
+
 /** Shows what is chosen; while the server still computes its map, the scene stays as it was. */
 export function render(stage) {
-  const { result, latest, methods, parts } = stage;
+  const { latest, parts } = stage;
+  const result = seenOf(stage);
   const choices = choicesOf(stage);
   stage.frame = 0;
   parts.sections.open(choices.section);
-  parts.drawer.update(choices, latest, result);
+  parts.drawer.update(choices, latest, stage.result);
   publishInput(stage, choices);
   updateButtons(stage, choices);
+  if (stage.result) parts.dropping.follow();
+  stage.host.classList.toggle("unasked", !result && stage.result !== null);
   if (!result) {
-    for (const each of parts.views) each.drawEmpty?.({ choices });
+    for (const each of parts.views) if (each.isLive || !stage.result) each.drawEmpty?.({ choices });
+    writeFrame(stage, frameOf(givenOf(stage, null, choices)), null);
+    paintEmpty(stage);
     return;
   }
-  parts.dropping.follow();
+  const drawing = result === stage.result ? ordinaryDrawing(stage, choices) : liveDrawing(stage, result);
+  drawing.frame = frameOf(givenOf(stage, result, drawing.choices, drawing));
+  writeFrame(stage, drawing.frame, drawing);
+  paint(stage, drawing);
+  const isOrdinary = result === stage.result;
+  for (const each of parts.views) {
+    if (each.sections.includes(choices.section) && (isOrdinary || each.isLive)) each.draw?.(drawing);
+  }
+}
+
+/** What the frame is made from. */
+function givenOf(stage, result, choices, { entry = null, scene = null, whole = null } = /** @type {any} */ ({})) {
+  const { moments, methods, parts } = stage;
+  const isLooking = Boolean(scene) && !choices.plain && scene.method.uses.includes("patch");
+  return {
+    verb: verbOf(stage, choices),
+    task: pageState.get()?.task ?? (result?.pixelated ? "digits" : "photos"),
+    result,
+    whole: whole ?? result,
+    live: result !== null && result === stage.live,
+    moments: moments.list(),
+    at: moments.at(),
+    choices,
+    map: isLooking && scene.view.isComplete && scene.view.query !== null ? scene.map : null,
+    isLooking: isLooking && choices.section !== "features",
+    isOwn: sketch.isOwn(),
+    invites: stage.isInvited,
+    found: result && parts.challenge.found(),
+    entry,
+    methods,
+  };
+}
+
+/** The scene of the result on the stage, with all that its views draw. */
+function ordinaryDrawing(stage, choices) {
+  const { methods, parts, result } = stage;
   const chosenMethod = methods[choices.method];
   const { entry, trace } = updateScene(stage, choices);
   setProgress(stage.find(".view .progress"), Boolean(entry?.isSlow && entry.isLoading), entry?.progress);
@@ -80,18 +144,96 @@ export function render(stage) {
   const tokens = parts.views.find((each) => each.picture)?.picture(result, choices) ?? null;
   const pinnedView = viewOf(result, chosenMethod, { ...choices, hovered: null });
   const hidden = parts.dropping.dropped();
-  const drawing = { ...stage.scene, whole, style, trace, choices, chosenMethod, pinnedView, tokens, hidden };
-  parts.challenge.update(drawing);
-  paint(stage, drawing);
-  parts.caption.update(drawing, entry, parts.dropping.error());
-  for (const each of parts.views) if (each.sections.includes(choices.section)) each.draw?.(drawing);
+  const { scene } = stage;
+  return { ...scene, scene, whole, style, trace, entry, choices, chosenMethod, pinnedView, tokens, hidden };
 }
 
-function paint({ canvas, methods, scene }, { result, map, style, choices, tokens, hidden: dropped }) {
+/** The scene of a moment: where its network looks, which came with it. */
+function liveDrawing(stage, result) {
+  const { methods, parts } = stage;
+  const choices = { ...choicesOf(stage, result), pinned: null, hovered: null };
+  const method = methods.attention;
+  const view = viewOf(result, method, choices);
+  const map = method.map(result, view);
+  const style = { ...method.style(result), end: Math.max(attentionEnd(result, view.head), method.style(result).floor) };
+  const isOfDrops = verbOf(stage) === "rub" && stage.result;
+  const whole = isOfDrops ? parts.dropping.whole() : result;
+  const hidden = isOfDrops ? parts.dropping.dropped() : new Set(result.dropped);
+  const scene = { result, method, view, map };
+  return {
+    ...{ ...scene, scene, whole, style, trace: null, entry: null, choices, chosenMethod: method, pinnedView: view },
+    ...{ tokens: null, hidden },
+  };
+}
+
+/** Writes the words of the first screen. */
+function writeFrame(stage, frame, drawing) {
+  const { find, host, parts } = stage;
+  const { was, text, next } = frame.headline;
+  setText(find(".headline .was"), was);
+  setText(find(".headline .now"), text);
+  setText(find(".headline .next-act"), next);
+  setText(find(".mechanism"), frame.mechanism);
+  host.classList.toggle("doubtful", frame.doubt !== undefined && frame.doubt !== "sure" && frame.doubt !== "none");
+  parts.line.update(frame.line);
+  updateActs(stage);
+  if (!drawing || drawing.result === stage.result) parts.challenge.update(drawing, verbOf(stage));
+  if (drawing) parts.caption.update(drawing, drawing.entry, parts.dropping.error());
+}
+
+/** What can be taken back of the present verb, each with a place of its own. */
+function updateActs(stage) {
+  const { find, parts } = stage;
+  const verb = verbOf(stage);
+  const drops = stage.result ? parts.dropping.dropped().size : 0;
+  const [undo, again, back] = [".undo", ".again", ".back"].map(find);
+  undo.disabled = verb === "rub" ? !parts.dropping.canUndo() : !sketch.canUndo();
+  undo.hidden = verb === "look" || (!isPaper(stage) && verb !== "rub");
+  again.hidden = verb !== "draw" || !isPaper(stage);
+  again.disabled = sketch.isEmpty();
+  back.hidden = verb !== "rub";
+  back.disabled = !drops;
+}
+
+/** The ink that is seen: all of it, or as much as there was at the moment that is looked at. */
+function inkOf(stage) {
+  const strokes = sketch.strokes();
+  const moment = stage.moments.scrubbed();
+  return { strokes, progress: moment ? Math.min(1, moment.length / Math.max(1e-6, inkLength(strokes))) : 1 };
+}
+
+function paintEmpty(stage) {
+  if (!isPaper(stage)) return;
+  const size = fitCanvas(stage.canvas, [1, 1]);
+  paintPaper(stage.canvas, size, { ...inkOf(stage), seen: 0, box: null, result: null });
+}
+
+function paint(stage, drawing) {
+  const { canvas } = stage;
+  const { result, map, style, choices, tokens, hidden, view } = drawing;
   const { opacity, smooth, hovered, plain } = choices;
-  const queried = methods[choices.method].uses.includes("patch") && !plain ? scene.view.query : null;
-  const shown = tokens ?? { map: plain ? null : map, style, opacity, smooth, queried, hovered };
-  paintResult(canvas, fitCanvas(canvas, result.size), result, { ...shown, dropped });
+  const verb = verbOf(stage, choices);
+  const ink = inkOf(stage);
+  const hasPaper = isPaper(stage) && result.pixelated && result.box && ink.strokes.length > 0;
+  const isLive = sketch.isDrawing() || sketch.isWritten();
+  const wanted = { seen: hasPaper && verb === "draw" ? 0 : 1, box: result.box, follows: isLive, dropped: hidden };
+  const shown = stage.motion.step(wanted, performance.now());
+  const size = fitCanvas(canvas, result.size);
+  const shownMap = plain ? null : map;
+  if (shown.seen < 1) {
+    const onPaper = stage.isNewDrawing ? { result: null, box: null } : { result, box: shown.box };
+    paintPaper(canvas, size, { ...ink, ...onPaper, seen: shown.seen, map: shownMap, style, opacity, smooth });
+  } else {
+    const isLooking = verb === "look" && drawing.scene.method.uses.includes("patch") && !plain && !tokens;
+    const queried = isLooking || choices.pinned !== null ? view.query : null;
+    const look = tokens ?? { map: shownMap, style, opacity, smooth, queried, hovered };
+    paintResult(canvas, size, result, { ...look, dropped: hidden });
+    if (isLooking && view.query !== null && map) {
+      paintThreads(canvas, size, result, view.query, map, getComputedStyle(canvas).getPropertyValue("--thread"));
+    }
+    if (shown.lifted.size && drawing.whole) paintLifted(canvas, size, drawing.whole, shown.lifted);
+  }
+  if (shown.moves) redraw(stage);
 }
 
 /** Makes the scene that of the choices, once its map is there; returns the entries of what the server is asked for. */
@@ -123,11 +265,16 @@ function updateButtons(stage, choices) {
   const word = translate(isShort ? english("What speaks for {name}") : english("What speaks for it"), { name: label });
   setText(find("[data-show=class]"), word);
   find("[data-show=class]").dataset.label = word;
-  const isLooking = !choices.dropping || choices.pinned !== null;
-  for (const button of find(".switch").children) {
-    button.setAttribute("aria-pressed", String((button.dataset.mode === "look") === isLooking));
+  const verb = verbOf(stage, choices);
+  const isOfPhoto = pageState.get()?.task === "photos";
+  for (const button of find(".verbs").children) {
+    button.setAttribute("aria-pressed", String(button.dataset.mode === verb));
+    if (button.dataset.mode === "draw")
+      setText(button.firstElementChild, isOfPhoto ? english("Photo") : english("Draw"));
   }
-  host.classList.toggle("rubbing", !isLooking);
+  host.dataset.verb = verb;
+  host.classList.toggle("on-paper", isPaper(stage));
+  sketch.hold(verb === "draw");
 }
 
 const LONGEST_NAME = 2; // characters; a longer name of a class would push the switch away
@@ -152,13 +299,14 @@ export function showWord(stage, word) {
   change(stage, { section: FIRST_SECTION, plain: false, method, pinned: null, ...place });
 }
 
-/** Chooses what a click on the picture does: "rub" takes the patch out, "look" keeps its own map. */
+/** Chooses what one does with the picture: "draw" on it, "rub" squares out, "look" from one. */
 export function chooseMode(stage, mode) {
   const choices = choicesOf(stage);
-  if (mode === "rub") return change(stage, { dropping: true, pinned: null });
+  stage.moments.scrub(null);
+  if (mode !== "look") return change(stage, { verb: mode, pinned: null, hovered: null });
   const follows =
     choices.section === "features" || (!choices.plain && stage.methods[choices.method].uses.includes("patch"));
-  change(stage, { dropping: false, ...(!follows && { plain: false, method: "attention", block: null, head: -1 }) });
+  change(stage, { verb: "look", ...(!follows && { plain: false, method: "attention", block: null, head: -1 }) });
 }
 
 export function pickBlock(stage, block, head = -1) {
@@ -200,7 +348,9 @@ export function retry(stage) {
 function clickPatch(stage, patch) {
   if (!stage.result) return;
   const choices = choicesOf(stage);
-  if (choices.dropping && choices.pinned === null) toggleDropped(stage, patch);
+  const verb = verbOf(stage, choices);
+  if (verb === "rub") toggleDropped(stage, patch);
+  else if (verb === "draw") change(stage, { hovered: patch });
   else if (choices.section === "features") change(stage, { hovered: patch, ...keptPlace(patch) });
   else if (stage.methods[choices.method].uses.includes("patch")) pin(stage, patch === choices.pinned ? null : patch);
   else change(stage, { hovered: patch });
@@ -243,7 +393,6 @@ function pressShortcut(stage, key) {
   const { section, block, features } = choicesOf(stage);
   const shown = section === "features" ? (features.block ?? stage.latest.numBlocks - 1) : block;
   const buttons = {
-    r: "[data-mode][aria-pressed=false]",
     "[": `[data-block="${shown - 1}"]`,
     "]": `[data-block="${shown + 1}"]`,
   };
@@ -262,15 +411,19 @@ export function patchActions(stage) {
       return pinned ?? hovered;
     },
     move(patch) {
-      const { dropping, method, plain, section } = choicesOf(stage);
+      const { method, plain, section } = choicesOf(stage);
       stage.parts.caption.announceNext();
-      const keeps = stage.methods[method].uses.includes("patch") && !dropping && !plain && section !== "features";
+      const isLooking = verbOf(stage) === "look";
+      const keeps = stage.methods[method].uses.includes("patch") && isLooking && !plain && section !== "features";
       if (keeps) pin(stage, patch);
       else change(stage, { hovered: patch });
     },
     brush: {
-      isOn: () => stage.pointing.dropping && choicesOf(stage).pinned === null,
-      over: (patch) => stage.parts.dropping.brush(patch),
+      isOn: () => verbOf(stage) === "rub",
+      over(patch) {
+        stage.parts.dropping.brush(patch);
+        stage.parts.drawing.rubbed();
+      },
       lift: () => stage.parts.dropping.lift(),
     },
     shortcut: (key) => pressShortcut(stage, key),

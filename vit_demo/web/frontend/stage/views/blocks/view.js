@@ -7,6 +7,7 @@ import { fitInside } from "../../../shared/geometry.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache, SETTLE } from "../../../shared/requests.js";
 import { formatProbability, formatShare, isPooling, isUnsure, queryName } from "../../format.js";
+import { earlyOf } from "../../frame.js";
 import { peakOf } from "../../heatmapColours.js";
 import { paintResult } from "../../picture.js";
 import { attentionMap, decodeMaps, mapsOfLevels, overHeads } from "../../result.js";
@@ -20,15 +21,14 @@ export const html = `
   <section class="blocks" aria-label="How it gets there">
     <div>
       <div class="scroller"><div class="cells" role="group" aria-label="Every block"></div></div>
-      <p class="hint">What it would say after each block: early answers, in grey, are only a tendency.
+      <p class="hint"><span>What it would say after each block: early answers, in grey, are only a tendency.</span>
         <button type="button" class="link more" aria-expanded="false">All heads</button></p>
     </div>
-    <button type="button" class="primary tour">See how it gets there</button>
   </section>`;
 
-export function create(card, { request, pickBlock, change, redraw, stepCode }) {
+export function create(card, { request, pickBlock, redraw, stepCode }) {
   const find = (selector) => card.querySelector(selector);
-  const [scroller, grid, more, tour] = [".scroller", ".cells", ".more", ".tour"].map(find);
+  const [scroller, grid, more] = [".scroller", ".cells", ".more"].map(find);
   const replies = createReplyCache(request, redraw);
   let rows = []; // rows[0] are the blocks, each the mean of its heads; the others are the heads'
   let expanded = false;
@@ -70,19 +70,20 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
 
   /** What the network would answer after each block, [{label, probability}], without the input's; null until it is there. */
   function answersOf(result) {
-    if (!result.predictions.length || !stepCode) return null; // a notebook has no server to ask
+    const early = earlyOf(result);
+    if (early || !result.predictions.length || !stepCode) return early; // a notebook has no server to ask
     const decode = ({ predictions }) => predictions.slice(1);
     return replies.get(result, { kind: "logit_lens" }, decode, { delay: LATER }).value;
   }
 
-  function draw({ result, whole, method, choices }) {
+  function draw({ result, whole, method, choices, frame }) {
     const shape = [result.numBlocks, result.numHeads, expanded, currentLanguage()];
     if (isNew(grid, shape)) build(result);
     const query = choices.pinned !== null && result.tokenOf[choices.pinned] >= 0 ? choices.pinned : null;
     const maps = mapsOf(result, query);
     const key = [shape, result.run, result.dropped, query, document.body.className];
     if (maps && isNew(scroller, key)) paint(result, whole, maps, query);
-    const answers = answersOf(result);
+    const answers = frame.answers?.isLive ? earlyOf(result) : answersOf(result);
     if ((answers || !result.predictions.length) && isNew(card, [shape, result.run, answers])) {
       writeAnswers(result, answers);
     }
@@ -120,7 +121,8 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
       const length = answers.slice(block).findIndex((one) => one.label !== label);
       const span = length < 0 ? answers.length - block : length;
       const words = translateName(label);
-      const doubt = block < settled ? [make("i", {}, "?")] : [];
+      const isDoubt = block + span === answers.length && isUnsure(result);
+      const doubt = isDoubt ? [make("i", {}, "?")] : [];
       const name = make("strong", { translate: false, title: words }, make("span", {}, words, ...doubt));
       name.style.gridColumn = `${block + 1} / span ${span}`;
       const number = make("span", { textContent: formatProbability(probability, first.scores) });
@@ -148,15 +150,12 @@ export function create(card, { request, pickBlock, change, redraw, stepCode }) {
     redraw();
     if (expanded) requestAnimationFrame(() => requestAnimationFrame(() => card.scrollIntoView({ block: "nearest" })));
   });
-  tour.hidden = !stepCode;
-  tour.addEventListener("click", () => change({ section: "steps" }));
-
   const show = (result) => {
     if (result) return;
     grid.replaceChildren();
     for (const host of [grid, scroller, card]) host.dataset.shown = "";
   };
-  return { show, draw, retry: replies.retry };
+  return { show, draw, isLive: true, retry: replies.retry };
 }
 
 /** A small picture under its map, with rubbed squares hatched; one scale for all blocks. */

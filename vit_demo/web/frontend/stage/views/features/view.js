@@ -101,7 +101,7 @@ export function create(host, { request, change, redraw, upload, examples }) {
     const { features, hovered } = choices;
     const at = pointed === null ? { picture: 0, patch: hovered } : { picture: 1, patch: pointed };
     const pointer = at.patch === null ? null : at;
-    const query = queryOf(tokens, features.pinned, choices.dropping ? null : pointer);
+    const query = queryOf(tokens, features.pinned, choices.verb === "look" ? pointer : null);
     const drawn = MODES[mode].show(tokens, {
       k: segments,
       background: features.background,

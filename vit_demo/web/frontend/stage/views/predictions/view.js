@@ -1,13 +1,15 @@
 // @ts-check
-// The answer: always five bars, so that nothing below them moves; a click on one shows what speaks for its class. All other
-// classes of the model are in a list that can be searched.
+// The answers: with few classes all of them in fixed places, else the first ones, whose rows glide to their place. All others
+// are in a list that can be searched.
 
 import { constants } from "../../../shared/constants.js";
 import { make, makeButton, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { barOf, probabilityOf, targetOf } from "../../format.js";
+import { probabilityOf, targetOf } from "../../format.js";
 
 const MOST_LISTED = 200; // of a list that is searched; more would only be scrolled past
+const SWAP = 500; // milliseconds between two changes of the order, which could not be read any faster
+const GLIDE = 250; // milliseconds
 
 const NO_CLASSES = english("This model has no classifier head: it predicts no class, and no heatmap can be about one.");
 
@@ -29,15 +31,9 @@ export const html = `
 export function create(card, { pickClass }) {
   const find = (selector) => card.querySelector(selector);
   let predictions = [];
-  const rows = Array.from({ length: constants.numClasses }, (_, i) => {
-    const label = make("span", { className: "label", translate: false });
-    const number = make("span", { className: "number" });
-    const [bar, before] = [make("i"), make("b", { hidden: true })];
-    const track = make("span", { className: "track" }, bar, before);
-    const face = makeButton(() => pickClass(predictions[i].index), {}, label, number, track);
-    return { item: make("li", {}, face), face, label, number, bar, before };
-  });
-  find(".bars").append(...rows.map((row) => row.item));
+  let rows = /** @type {any[]} */ ([]); // {item, face, label, number, bar, before, index}
+  let order = ""; // of the rows that glide
+  let swapped = 0; // when they last changed place
   const [panel, search, list] = [".all-classes", ".all-classes input", ".all-classes ul"].map(find);
   let chosen = /** @type {any} */ (null); // index of the class that the heatmap is about, or null
 
@@ -66,44 +62,92 @@ export function create(card, { pickClass }) {
     if (key === "Escape") panel.open = false;
   });
 
-  /** Shows a result, or empty rows for null; `whole` is the same result with no patch rubbed out. */
+  function makeRow(index) {
+    const label = make("span", { className: "label", translate: false });
+    const number = make("span", { className: "number" });
+    const [bar, before] = [make("i"), make("b", { hidden: true })];
+    const track = make("span", { className: "track" }, bar, before);
+    const face = makeButton(() => pickClass(index), {}, label, number, track);
+    return { item: make("li", {}, face), face, label, number, bar, before, index };
+  }
+
+  /** The rows of these classes, in this order; those that are there already glide, and keep their bars. */
+  function arrange(indices, { isFixed, isLive }) {
+    const next = indices.join();
+    if (next === order || (isLive && !isFixed && performance.now() - swapped < SWAP)) return;
+    swapped = performance.now();
+    order = next;
+    const places = new Map(rows.map((row) => [row.index, row.item.offsetTop]));
+    rows = indices.map((index) => rows.find((row) => row.index === index) ?? makeRow(index));
+    find(".bars").replaceChildren(...rows.map((row) => row.item));
+    if (isFixed || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    for (const { item, index } of rows) {
+      const moved = (places.get(index) ?? item.offsetTop) - item.offsetTop;
+      if (moved)
+        item.animate([{ transform: `translateY(${moved}px)` }, { transform: "none" }], {
+          duration: GLIDE,
+          easing: "ease-in-out",
+        });
+    }
+  }
+
+  /** Writes the answers of a frame; without any, empty rows. */
+  function write(answers) {
+    const shown = answers?.rows ?? [];
+    card.classList.toggle("fixed", Boolean(answers?.isFixed));
+    card.classList.toggle("unsure", Boolean(answers?.isUnsure));
+    card.classList.toggle("changed", Boolean(answers?.isOther));
+    if (answers) {
+      const indices = shown.map(({ index }) => index);
+      arrange(indices, answers);
+    }
+    panel.hidden = !answers || answers.isFixed || predictions.length <= constants.numClasses;
+    for (const row of rows) {
+      const one = shown.find(({ index }) => index === row.index);
+      if (!one) continue; // it keeps its place until the order may change
+      row.item.classList.toggle("first", one.isFirst);
+      row.item.classList.toggle("aside", !one.isRival);
+      row.face.disabled = false;
+      setLabel(row.label, one.label);
+      setLabel(row.number, one.number);
+      row.item.style.setProperty("--share", one.share);
+      row.bar.style.width = one.share ? `max(2px, ${100 * one.share}%)` : "0";
+      row.before.hidden = !one.before;
+      if (!one.before) continue;
+      row.before.style.left = `${100 * one.before.share}%`;
+      row.before.title = translate("{probability} with all squares", { probability: one.before.number });
+    }
+    if (answers) return;
+    for (const row of rows) {
+      row.face.disabled = true;
+      row.bar.style.width = "0";
+      row.before.hidden = true;
+      setLabel(row.number, "");
+    }
+  }
+
+  /** What does not change while a stroke is drawn; `whole` is the same result with no patch rubbed out. */
   function show(result, whole) {
     predictions = result ? result.predictions : [];
     const isWhole = !result || result.dropped.length === whole.dropped.length;
-    rows.forEach((row, i) => {
-      const prediction = predictions[i];
-      row.item.classList.toggle("first", i === 0 && Boolean(prediction));
-      row.item.style.visibility = result && !prediction ? "hidden" : ""; // a model may have fewer classes than rows
-      row.face.disabled = !prediction;
-      row.label.textContent = row.label.title = prediction ? prediction.label : "";
-      row.number.textContent = prediction ? probabilityOf(prediction) : "";
-      const share = prediction ? barOf(prediction.probability, prediction.scores) : 0;
-      row.bar.style.width = share ? `max(2px, ${100 * share}%)` : "0";
-      row.before.hidden = isWhole || !prediction;
-      if (row.before.hidden) return;
-      const before = whole.predictions.find(({ index }) => index === prediction.index);
-      row.before.style.left = `${100 * barOf(before.probability, before.scores)}%`;
-      row.before.title = translate("{probability} with all squares", { probability: probabilityOf(before) });
-    });
-    const first = predictions[0];
-    const isOther = !isWhole && Boolean(first) && first.index !== whole.predictions[0].index;
-    card.classList.toggle("changed", isOther);
+    const [first] = predictions;
     const note = result ? noteOf(result, whole, isWhole) : "";
     setText(find(".note"), note);
-    panel.hidden = predictions.length <= constants.numClasses;
     search.setAttribute("aria-label", translate("Search the classes"));
     search.placeholder = translate("Search the classes");
     fillList();
     const spoken = () =>
       translate("Prediction: {label}, {percentage}.", { label: first.label, percentage: probabilityOf(first) });
     setText(find(".spoken-answer"), `${first ? spoken() : ""} ${translate(note).replaceAll("*", "")}`.trim());
-    if (!result) mark(null);
+    if (result) return;
+    write(null);
+    mark(null);
   }
 
   /** Marks the class that the heatmap is about, or none. */
   function mark(index) {
-    const isOther = index !== null && predictions.slice(0, constants.numClasses).every((one) => one.index !== index);
-    const target = isOther && predictions.find((one) => one.index === index);
+    const isListed = rows.some((row) => row.index === index);
+    const target = index !== null && !isListed && predictions.find((one) => one.index === index);
     const summary = target
       ? translate("Shown: *{label}*, {probability}", { label: target.label, probability: probabilityOf(target) })
       : translate("All {count} classes", { count: predictions.length });
@@ -113,14 +157,21 @@ export function create(card, { pickClass }) {
       chosen = index;
       fillList();
     }
-    rows.forEach((row, i) => {
-      row.face.setAttribute("aria-pressed", String(predictions[i]?.index === index));
-    });
+    for (const row of rows) row.face.setAttribute("aria-pressed", String(row.index === index));
   }
 
-  const draw = ({ result, method, view, choices, tokens }) =>
+  function draw({ result, method, view, choices, tokens, frame }) {
+    write(frame.answers);
     mark(method.classSpecific && !choices.plain && !tokens ? targetOf(result, view.label).index : null);
-  return { show, draw };
+  }
+
+  return { show, draw, drawEmpty: () => write(null), isLive: true };
+}
+
+/** Touches the page only where a text is new. */
+function setLabel(node, text) {
+  if (node.textContent === text) return;
+  node.textContent = node.title = text;
 }
 
 /** A remark on a prediction; none in most cases. */

@@ -1,0 +1,96 @@
+// @ts-check
+// Drawing on the picture: strokes of pointer and keys, and what the network says while they grow. Neither the history nor the
+// address nor a screen reader hears of it; the ordinary result stands at the end.
+
+import { listenToKeys, listenToPointer } from "../pad/canvas.js";
+import { sketch } from "../pad/sketch.js";
+import { inkLength, toDataUrl } from "../pad/strokes.js";
+import { createLive } from "../shared/live.js";
+import { pageState } from "../shared/pageState.js";
+import { playOpening } from "./opening.js";
+import { openResult } from "./result.js";
+import { isPaper, redraw, verbOf } from "./stage.js";
+
+/** Starts drawing on the canvas of a stage; `server` is that of the requests. */
+export function createDrawing(stage, server) {
+  const { find, host, canvas, moments } = stage;
+  const live = createLive((fields) => server.request(fields), { onAnswer });
+  const isOn = () => isPaper(stage) && verbOf(stage) === "draw";
+
+  async function onAnswer(payload, { length }) {
+    if (payload.empty) return;
+    const result = await openResult(payload);
+    if (!isAsking()) return; // the ordinary result is there, or another picture
+    stage.live = result;
+    if (length !== null) {
+      stage.isNewDrawing = false;
+      moments.add(result, length);
+    }
+    Object.assign(host.dataset, { run: result.run, top1: result.predictions[0]?.name ?? "" });
+    redraw(stage);
+  }
+
+  const isAsking = () => sketch.isDrawing() || sketch.isWritten() || stage.parts.dropping.isBrushing();
+
+  /** The drawing so far. */
+  function drawingSoFar() {
+    const strokes = sketch.strokes();
+    const { preset, patchSize } = pageState.get().digits;
+    const drawing = strokes.length ? toDataUrl(strokes) : null;
+    const source = { drawing, preset, patch_size: patchSize, fit: "crop", dropped: [] };
+    return drawing && { fields: { kind: "result", live: true, source }, length: inkLength(strokes) };
+  }
+
+  /** The picture without the squares that are rubbed out so far. */
+  function picturesSoFar() {
+    const { dropping } = stage.parts;
+    if (!stage.result) return null;
+    const source = { ...dropping.whole().source, dropped: [...dropping.dropped()].sort((a, b) => a - b) };
+    return { fields: { kind: "result", live: true, source }, length: null };
+  }
+
+  sketch.subscribe(host, () => {
+    const before = moments.list().length;
+    moments.follow(sketch.strokes());
+    if (sketch.isDrawing() || sketch.isWritten()) {
+      if (before && !moments.list().length) stage.isNewDrawing = true;
+      moments.scrub(null);
+      live.ask(drawingSoFar);
+    }
+    if (sketch.isDrawing()) stage.isInvited = false;
+    redraw(stage);
+  });
+
+  listenToKeys(canvas, find(".nib"), sketch, isOn); // first: a pointer ends the keyboard's stroke
+  listenToPointer(canvas, sketch, isOn);
+
+  /** The live answers are over: what is shown is the result on the stage. */
+  function end(result) {
+    live.stop();
+    stage.live = null;
+    stage.isNewDrawing = false;
+    const strokes = sketch.strokes();
+    const isOfDrawing = result?.pixelated && strokes.length && !result.dropped.length;
+    if (isOfDrawing) moments.add(result, inkLength(strokes), { isLast: true });
+  }
+
+  return {
+    /** Squares are being rubbed out. */
+    rubbed: () => live.ask(picturesSoFar),
+    end,
+    /** A pencil writes the first digit, whose result is on the stage. */
+    open() {
+      playOpening(host, {
+        onBegin() {
+          stage.isNewDrawing = true;
+        },
+        onEnd(isWhole) {
+          stage.isInvited = isWhole;
+          moments.follow(sketch.strokes());
+          end(stage.result);
+          redraw(stage);
+        },
+      });
+    },
+  };
+}

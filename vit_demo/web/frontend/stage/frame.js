@@ -1,0 +1,299 @@
+// @ts-check
+// The first screen as data: what headline, answers, line, blocks and picture show, from the state and the results alone.
+// Parts write what it says; whether the answer is the same, another or unsure is derived here, once.
+
+import { constants } from "../shared/constants.js";
+import { english, formatInteger, formatSignificant, translate } from "../shared/language.js";
+import { barOf, isUnsure, placeOf, probabilityOf } from "./format.js";
+import { guessesOf } from "./moments.js";
+
+const MANY = 10; // squares without another answer, after which the search is offered in words
+const FEW = 12; // classes that all have their place
+const MOST_LEADING = 3; // guesses of before in the headline
+const ROPE = 12; // the logarithm of the odds at the end of the rope
+const LARGEST_ODDS = 1e6;
+
+/**
+ * How sure an answer is, by the one rule of the page: "sure"; "leans" where it is unsure, but more likely than all others
+ * together; "unsure"; "none" without classes.
+ *
+ * @param {any} result
+ * @returns {"sure" | "leans" | "unsure" | "none"}
+ */
+export function doubtOf(result) {
+  const [first] = result.predictions;
+  if (!first) return "none";
+  if (!isUnsure(result)) return "sure";
+  return first.probability >= 0.5 ? "leans" : "unsure";
+}
+
+/** What a result without some squares is beside the whole picture: "same", "other", "unsure" or "none". */
+export function changeOf(result, whole) {
+  const doubt = doubtOf(result);
+  if (doubt === "none") return "none";
+  if (doubt !== "sure") return "unsure";
+  return result.predictions[0].index === whole.predictions[0].index ? "same" : "other";
+}
+
+/** How many squares are rubbed out of a result that was whole. */
+export const countOf = (result, whole) => result.dropped.length - whole.dropped.length;
+
+/**
+ * What the first screen shows. `given` is {verb, task, result, whole, live, moments, at, choices, map}: `live` says that
+ * the result is one of a stroke that is still being drawn, `moments` is what was said before, `at` the one that is looked at;
+ * `found` is what a search for the fewest squares found, with the squares that are rubbed out then; `invites` whether the
+ * drawing was the page's own; `isOwn` whether it is the visitor's; `isLooking` whether the map can be that of a square.
+ *
+ * @param {any} given
+ */
+export function frameOf(given) {
+  const { verb, result, whole } = given;
+  const guesses = guessesOf(given.moments ?? [], isUnsure);
+  const of = { ...given, guesses, doubt: result && doubtOf(result), change: result && changeOf(result, whole) };
+  return {
+    headline: { was: wasOf(of), text: headlineOf(of), next: nextOf(of) },
+    mechanism: result ? mechanismOf(of) : "",
+    answers: result ? answersOf(of) : null,
+    line: verb === "rub" ? ropeOf(of) : stripOf(of),
+    doubt: of.doubt,
+  };
+}
+
+// The headline.
+
+const INVITATIONS = {
+  digits: english("Draw a digit, and watch the network read it."),
+  photos: english("Choose a photo, and see how the network reads it."),
+};
+
+/** What it says now, by how sure it is; below that, after what it said before. */
+const NOW = {
+  sure: english("It says *{label}*."),
+  leans: english("It leans to *{label}*: {probability}."),
+  unsure: english("It is unsure: *{label}* {probability}, *{other}* {less}."),
+};
+const NOW_AT_LAST = {
+  sure: english("it says *{label}*."),
+  leans: english("it leans to *{label}*: {probability}."),
+  unsure: english("it is unsure: *{label}* {probability}, *{other}* {less}."),
+};
+
+/** What it comes to while squares are rubbed out. */
+const WITHOUT = {
+  same: english(
+    "Without 1 square it still says *{label}*: {probability}.|Without {count} squares it still says *{label}*: {probability}.",
+  ),
+  surer: english(
+    "Without 1 square it still says *{label}*, and is surer: {before} became {probability}.|Without {count} squares it still says *{label}*, and is surer: {before} became {probability}.",
+  ),
+  lessSure: english(
+    "Without 1 square it still says *{label}*, but is less sure: {before} became {probability}.|Without {count} squares it still says *{label}*, but is less sure: {before} became {probability}.",
+  ),
+  other: english(
+    "Without 1 square it says *{label}*: {probability}.|Without {count} squares it says *{label}*: {probability}.",
+  ),
+  leans: english(
+    "Without 1 square it leans to *{label}*: {probability}.|Without {count} squares it leans to *{label}*: {probability}.",
+  ),
+  unsure: english(
+    "Without 1 square it is unsure: *{label}* {probability}, *{other}* {less}.|Without {count} squares it is unsure: *{label}* {probability}, *{other}* {less}.",
+  ),
+  none: english("The network reads the photo without 1 square.|The network reads the photo without {count} squares."),
+};
+
+function headlineOf(of) {
+  const { verb, task, result, whole } = of;
+  if (!result) return INVITATIONS[task] ?? INVITATIONS.photos;
+  const count = countOf(result, whole);
+  if (verb === "look" && of.doubt !== undefined) return lookOf(of);
+  if (count > 0) return withoutOf(of, count);
+  if (of.doubt === "none") return english("This network has no classes: it turns each square into a list of numbers.");
+  return nowOf(of);
+}
+
+/** The two leading classes of a result and their probabilities, in words. */
+function leading({ predictions: [first, second] }) {
+  const values = { label: first?.label, probability: first && probabilityOf(first) };
+  return { ...values, other: second?.label ?? "", less: second ? probabilityOf(second) : "" };
+}
+
+/** What was said while the ink was shorter, if the headline tells it. */
+const toldBefore = ({ verb, guesses, at }) =>
+  verb === "draw" && at === null ? guesses.slice(0, -1).slice(-MOST_LEADING) : [];
+
+const wasOf = (of) => {
+  const told = of.result ? toldBefore(of).map(({ label, isSure }) => (isSure ? label : `${label}?`)) : [];
+  return told.length ? `${told.join(" … ")} …` : "";
+};
+
+const nowOf = (of) => translate((toldBefore(of).length ? NOW_AT_LAST : NOW)[of.doubt], leading(of.result));
+
+function withoutOf({ result, whole, change, doubt }, count) {
+  const values = { ...leading(result), count };
+  if (change !== "same") return translate(WITHOUT[change === "unsure" ? doubt : change], values);
+  const before = probabilityOf(whole.predictions[0]);
+  const isSurer = result.predictions[0].probability > whole.predictions[0].probability;
+  const kind = before === values.probability ? "same" : isSurer ? "surer" : "lessSure";
+  return translate(WITHOUT[kind], { ...values, before });
+}
+
+/** What the square under the pointer looks at. */
+function lookOf({ result, choices, map, isLooking }) {
+  const from = choices.pinned ?? choices.hovered;
+  if (!isLooking) return english("Choose a square to read its value.");
+  if (from === null || result.tokenOf[from] < 0) return english("Choose a square: what does it look at?");
+  const place = capital(placeOf(result, from));
+  if (!map) return translate("{place} …", { place });
+  const strongest = map.reduce((best, value, i) => (value > map[best] ? i : best), 0);
+  if (strongest === from) return translate("{place} looks at itself most.", { place });
+  return translate("{place} looks at *{other}* most.", { place, other: placeOf(result, strongest) });
+}
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** What one can do next, after the headline, and what a search found. */
+function nextOf({ verb, result, whole, live, invites, at, found, change }) {
+  if (live || !result || at !== null) return "";
+  if (verb === "draw") return invites ? english("Now you: draw a digit.") : "";
+  const [before] = whole.predictions;
+  if (verb !== "rub" || whole.predictions.length < 2) return "";
+  const count = countOf(result, whole);
+  if (found && !found.patches) {
+    return translate("Whatever is rubbed out, it says {name} down to its last square.", { name: before.label });
+  }
+  if (count <= 0) return english("Can you make it say something else?");
+  if (found && String(found.dropped) === String(result.dropped)) {
+    return found.is_minimal ? english("No fewer are known.") : english("Fewer may do.");
+  }
+  return count >= MANY && change === "same" ? english("Let it search?") : "";
+}
+
+// The mechanism in one sentence.
+
+/** How the sentence begins for a photo, a drawing, and an example digit. */
+const BEGINNINGS = {
+  photo: english("The network cuts the photo into {squares} squares, lets them look at each other {times} times,"),
+  drawing: english("The network cuts this drawing into {squares} squares, lets them look at each other {times} times,"),
+  ownDrawing: english(
+    "The network cuts your drawing into {squares} squares, lets them look at each other {times} times,",
+  ),
+  own: english("The network cuts your {digit} into {squares} squares, lets them look at each other {times} times,"),
+  digit: english("The network cuts this {digit} into {squares} squares, lets them look at each other {times} times,"),
+};
+const BEGINNINGS_WITHOUT = {
+  photo: english(
+    "The network cuts the photo into {squares} squares; 1 is gone. It lets the others look at each other {times} times,|The network cuts the photo into {squares} squares; {count} are gone. It lets the others look at each other {times} times,",
+  ),
+  drawing: english(
+    "The network cuts the drawing into {squares} squares; 1 is gone. It lets the others look at each other {times} times,|The network cuts the drawing into {squares} squares; {count} are gone. It lets the others look at each other {times} times,",
+  ),
+};
+
+function mechanismOf({ result, doubt, isOwn }) {
+  const [first] = result.predictions;
+  const { numPatches: squares, numBlocks: times, exampleDigit: digit, pixelated, dropped } = result;
+  const values = { squares, times, digit: digit ?? first?.label, count: dropped.length };
+  const owned = !isOwn ? "drawing" : doubt === "sure" ? "own" : "ownDrawing";
+  const kind = !pixelated ? "photo" : digit === undefined ? owned : "digit";
+  const begin = dropped.length
+    ? translate(BEGINNINGS_WITHOUT[pixelated ? "drawing" : "photo"], values)
+    : translate(BEGINNINGS[kind], values);
+  if (!first) return `${begin} ${translate("and has a list of numbers for each.")}`;
+  const end = {
+    sure: english("and says *{label}*."),
+    leans: english("and leans to *{label}*."),
+    unsure: english("and is unsure."),
+  };
+  return `${begin} ${translate(end[doubt], { label: first.label })}`;
+}
+
+// The answers.
+
+/**
+ * The answers beside the picture: `rows` of {index, label, share of the bar, number, before, isFirst}, all classes in
+ * their order where there are few (`isFixed`), else the first ones. `before` is the share with all squares, or null.
+ */
+function answersOf({ verb, result, whole, doubt, live }) {
+  const { predictions } = result;
+  const isFixed = predictions.length > 0 && predictions.length <= FEW && predictions[0].scores === "softmax";
+  const listed = isFixed
+    ? [...predictions].sort((a, b) => a.index - b.index)
+    : predictions.slice(0, constants.numClasses);
+  const isWhole = countOf(result, whole) <= 0;
+  const rivals = new Set(verb === "rub" && isFixed ? predictions.slice(0, 2).map(({ index }) => index) : []);
+  return {
+    isFixed,
+    isLive: Boolean(live),
+    isUnsure: doubt !== "sure" && doubt !== "none",
+    isOther: !isWhole && predictions[0]?.index !== whole.predictions[0]?.index,
+    rows: listed.map((one) => {
+      const before = isWhole ? null : whole.predictions.find(({ index }) => index === one.index);
+      return {
+        index: one.index,
+        name: one.name,
+        label: one.label,
+        share: barOf(one.probability, one.scores),
+        number: probabilityOf(one),
+        before: before ? { share: barOf(before.probability, before.scores), number: probabilityOf(before) } : null,
+        isFirst: one === predictions[0],
+        isRival: !rivals.size || rivals.has(one.index) || one === predictions[0],
+      };
+    }),
+  };
+}
+
+// The line below the picture, in which time lives.
+
+/** What it said over the length of the drawing. */
+function stripOf({ task, verb, moments = [], at, guesses, live }) {
+  if (task !== "digits" || verb !== "draw") return { kind: "none" };
+  const parts = moments.map(({ result, length }) => ({ length, probability: result.predictions[0]?.probability ?? 0 }));
+  const shown = at === null ? moments.at(-1) : moments[at];
+  const first = shown?.result.predictions[0];
+  const words = first
+    ? translate("{label}, {probability}", { label: first.label, probability: probabilityOf(first) })
+    : english("What it says while you draw");
+  return {
+    kind: "strip",
+    parts,
+    guesses,
+    at,
+    live: Boolean(live),
+    words,
+    hint: english("What it says while you draw"),
+  };
+}
+
+/** The two leading answers, which pull at one rope; its scale is that of the logarithm of their odds. */
+function ropeOf({ result, whole }) {
+  const [first, second] = result?.predictions ?? [];
+  if (!second || first.scores !== "softmax") return { kind: "none" };
+  const isBefore = second.index === whole.predictions[0].index;
+  const [left, right] = isBefore ? [second, first] : [first, second];
+  const odds = first.probability / Math.max(second.probability, 1e-12);
+  const place = Math.min(1, Math.log(odds) / ROPE) * (isBefore ? -1 : 1) || 0;
+  const values = { one: first.label, other: second.label };
+  const words =
+    odds > LARGEST_ODDS
+      ? translate("*{one}* is over a million times as likely as *{other}*", values)
+      : odds < 1.05
+        ? translate("*{one}* and *{other}* are as likely", values)
+        : translate("*{one}* is {odds} times as likely as *{other}*", { ...values, odds: formatOdds(odds) });
+  return { kind: "rope", left: left.label, right: right.label, place, words };
+}
+
+/** Two significant digits, in groups of three. */
+const formatOdds = (/** @type {number} */ odds) =>
+  odds < 10 ? formatSignificant(odds, 2) : formatInteger(Number(odds.toPrecision(2)));
+
+/** What would be said after each block, for the blocks of a result: {label, name, probability, number, isFinal}. */
+export function earlyOf(result) {
+  if (!result.early) return null;
+  const { early, numBlocks, predictions } = result;
+  const ordered = [...predictions].sort((a, b) => a.index - b.index);
+  return Array.from({ length: numBlocks }, (_, block) => {
+    const shares = early.subarray((block + 1) * ordered.length, (block + 2) * ordered.length);
+    const best = shares.reduce((at, share, i) => (share > shares[at] ? i : at), 0);
+    return { label: ordered[best].name, probability: shares[best] };
+  });
+}

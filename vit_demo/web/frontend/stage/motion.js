@@ -1,0 +1,54 @@
+// @ts-check
+// What moves on the picture: how far the paper has become what the network gets, where its squares lie on the paper, and the
+// squares that are being rubbed out. Numbers never move: what is written is what the network gave.
+
+const GLIDE = 300; // milliseconds of a change of verb
+const FOLLOW = 55; // milliseconds in which two thirds of a distance are gone
+const LIFT = 110; // the same of a square that is rubbed out
+const NEAR = 0.002; // what is this close is there
+
+const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+const ease = (/** @type {number} */ share) => (share < 0.5 ? 4 * share ** 3 : 1 - (2 - 2 * share) ** 3 / 2);
+
+/**
+ * Keeps what is shown on its way to what is wanted: `seen` is 0 for the paper and 1 for the network's picture, `box` is
+ * where the network's squares lie, {left, top, side} as shares of the paper, and `dropped` are patches. `step(wanted, now)`
+ * returns what is to be shown at a time in milliseconds: the same, with `lifted` from a patch to how far it is away, and
+ * whether it `moves`.
+ */
+export function createMotion() {
+  let glide = { from: 0, to: /** @type {number | null} */ (null), start: 0 };
+  let [seen, last] = [0, 0];
+  let box = /** @type {any} */ (null);
+  let before = new Set();
+  const lifted = new Map();
+
+  function step(wanted, now, still = isStill()) {
+    const passed = Math.min(50, now - last);
+    last = now;
+    if (wanted.seen !== glide.to) {
+      glide = { from: glide.to === null || still ? wanted.seen : seen, to: wanted.seen, start: now };
+    }
+    const share = Math.min(1, (now - glide.start) / GLIDE);
+    seen = glide.from + (wanted.seen - glide.from) * ease(share);
+    let moves = seen !== wanted.seen;
+    const follow = (from, to, pace) => {
+      const next = still || Math.abs(to - from) < NEAR ? to : from + (to - from) * (1 - Math.exp(-passed / pace));
+      if (next !== to) moves = true;
+      return next;
+    };
+    if (!box || !wanted.box || !wanted.follows) ({ box } = wanted);
+    else
+      box = Object.fromEntries(Object.entries(wanted.box).map(([name, to]) => [name, follow(box[name], to, FOLLOW)]));
+    for (const patch of wanted.dropped) if (!before.has(patch)) lifted.set(patch, 0);
+    for (const [patch, away] of lifted) {
+      const next = follow(away, 1, LIFT);
+      if (next === 1 || !wanted.dropped.has(patch)) lifted.delete(patch);
+      else lifted.set(patch, next);
+    }
+    before = wanted.dropped;
+    return { seen, box, lifted, moves };
+  }
+
+  return { step };
+}
