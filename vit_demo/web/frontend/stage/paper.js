@@ -55,6 +55,7 @@ function inkSheet(canvas, strokes, view, progress) {
  */
 export function paintPaper(canvas, /** @type {number[]} */ [width, height], look) {
   const { strokes, progress = 1, seen, box, result, map, style, opacity, smooth } = look;
+  if (!canvas.width) return; // it is not in sight
   const context = canvas.getContext("2d");
   const density = canvas.width / width;
   context.setTransform(density, 0, 0, density, 0, 0);
