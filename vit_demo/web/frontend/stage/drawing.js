@@ -9,7 +9,7 @@ import { createLive } from "../shared/live.js";
 import { pageState } from "../shared/pageState.js";
 import { playOpening } from "./opening.js";
 import { openResult } from "./result.js";
-import { isPaper, redraw, verbOf } from "./stage.js";
+import { change, isPaper, patchOnPaper, redraw, verbOf } from "./stage.js";
 
 /** Starts drawing on the canvas of a stage; `server` is that of the requests. */
 export function createDrawing(stage, server) {
@@ -57,7 +57,10 @@ export function createDrawing(stage, server) {
       moments.scrub(null);
       live.ask(drawingSoFar);
     }
-    if (sketch.isDrawing()) stage.isInvited = false;
+    if (sketch.isDrawing()) {
+      stage.isInvited = false;
+      stage.pointing.hovered = null;
+    }
     redraw(stage);
   });
 
@@ -73,6 +76,13 @@ export function createDrawing(stage, server) {
     const isOfDrawing = result?.pixelated && strokes.length && !result.dropped.length;
     if (isOfDrawing) moments.add(result, inkLength(strokes), { isLast: true });
   }
+
+  canvas.addEventListener("pointermove", (event) => {
+    if (!isOn() || sketch.isDrawing() || event.pointerType !== "mouse") return;
+    const hovered = patchOnPaper(stage, event);
+    if (hovered !== stage.pointing.hovered) change(stage, { hovered });
+  });
+  canvas.addEventListener("pointerleave", () => isOn() && change(stage, { hovered: null }));
 
   return {
     /** Squares are being rubbed out. */
