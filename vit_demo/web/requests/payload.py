@@ -105,6 +105,7 @@ class ResultPayload(TypedDict):
     photo of a digit, that ``image`` shows: its upper row, its left column and its side in parts of the picture's longer
     side; it may reach beyond the picture. None of a photo, which has its own. ``early`` ``[L + 1, K]``, float32: the
     probabilities of all classes, in their order, before the first block and after each, for at most ``MOST_EARLY``.
+    ``confident`` as ``Exploration.is_confident``, and true of words, of which any may be asked.
     """
 
     run: str
@@ -124,6 +125,7 @@ class ResultPayload(TypedDict):
     dropped: list[int]
     predictions: PredictionsPayload
     early: str | None
+    confident: bool
     note: str
     attention_maps: MapsPayload
     rollout: MapsPayload
@@ -171,6 +173,7 @@ def payload(
         "dropped": [row * result.grid[1] + col for row, col in result.dropped],
         "predictions": _predictions(result, MOST_EARLY if live else num_classes),
         "early": None if trace.early is None else encode(to_scores(trace.early[0], preset.scores).cpu().numpy()),
+        "confident": preset.takes_words or result.is_confident,
         "note": "" if live else marked(_note(result)),
         "attention_maps": quantized(result.attention_maps()),
         "rollout": {"levels": "", "peaks": ""} if live else quantized(result.rollout()),

@@ -4,7 +4,7 @@
 
 import { listenToKeys, listenToPointer } from "../pad/canvas.js";
 import { sketch } from "../pad/sketch.js";
-import { inkLength, toDataUrl } from "../pad/strokes.js";
+import { inkLength, toSmallUrl } from "../pad/strokes.js";
 import { createLive } from "../shared/live.js";
 import { pageState } from "../shared/pageState.js";
 import { playOpening } from "./opening.js";
@@ -33,12 +33,13 @@ export function createDrawing(stage, server) {
   const isAsking = () => sketch.isDrawing() || sketch.isWritten() || stage.parts.dropping.isBrushing();
 
   /** The drawing so far. */
-  function drawingSoFar() {
+  async function drawingSoFar() {
     const strokes = sketch.strokes();
     const { preset, patchSize } = pageState.get().digits;
-    const drawing = strokes.length ? toDataUrl(strokes) : null;
+    const length = inkLength(strokes);
+    const drawing = strokes.length ? await toSmallUrl(strokes) : null;
     const source = { drawing, preset, patch_size: patchSize, fit: "crop", dropped: [] };
-    return drawing && { fields: { kind: "result", live: true, source }, length: inkLength(strokes) };
+    return drawing ? { fields: { kind: "result", live: true, source }, length } : null;
   }
 
   /** The picture without the squares that are rubbed out so far. */
