@@ -1,16 +1,16 @@
 // @ts-check
-// The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
+// The photo input: choose a file, drop or paste one anywhere, film until a frame is held, or pick an example.
 
+import { camera, NO_CAMERA } from "../shared/camera.js";
 import { constants } from "../shared/constants.js";
 import { documentEvents, make, makeButton, onFiles, rove, setText } from "../shared/dom.js";
 import { fitInside, partOf } from "../shared/geometry.js";
 import { english, languageChange, translate } from "../shared/language.js";
-import { modelInput, shownResult } from "../shared/pageState.js";
+import { modelInput, photoAct, photoNews, shownResult } from "../shared/pageState.js";
 import { createRequestIds, sendPhoto } from "../shared/requests.js";
 
 const SLOW_UPLOAD = 300; // milliseconds
 const NO_PICTURE = english("This is not a picture: choose a photo.");
-export const NO_WEBCAM = english("The webcam could not be used: allow it in the browser, or choose a photo.");
 
 const creditOf = ({ source, licence }) => `${translate(source)}, ${translate(licence)}`;
 
@@ -27,18 +27,18 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   const find = (selector) => element.querySelector(selector);
   const way = (name) => find(`[data-way=${name}]`);
   const [image, remove, problem] = ["img.preview", ".remove", ".problem"].map(find);
-  const webcam = createWebcam(find("video"));
   const startUpload = createRequestIds(); // a later picture replaces one that is still being uploaded
   let chosen = /** @type {any} */ (null); // the picture of the state
   let picture = /** @type {any} */ (null); // the same, unless it was refused
 
   const say = (sentence) => {
     problem.textContent = sentence;
+    photoNews.publish(sentence);
     if (sentence) onMessage();
   };
 
   async function take(file, to = { onPicture, say }) {
-    closeWebcam();
+    camera.stop();
     if (!file) return;
     if (file.type && !file.type.startsWith("image/")) return choose({ refused: NO_PICTURE }, to);
     if (file.size > constants.maxUploadBytes) {
@@ -61,48 +61,46 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     if (next?.refused && to.onPicture !== onPicture) return to.say(next.refused); // a drawing stays
     startUpload();
     to.say("");
-    closeWebcam();
+    camera.stop();
     to.onPicture(next);
   }
 
-  function openWebcam(isOpen) {
-    for (const name of ["shoot", "cancel"]) way(name).hidden = !isOpen;
-    for (const name of ["choose", "camera", "webcam"]) way(name).classList.toggle("away", isOpen);
-    element.classList.toggle("filming", isOpen);
-  }
-
-  async function startWebcam() {
+  async function film() {
     say("");
-    try {
-      if (!(await webcam.start())) return;
-      openWebcam(true);
-      way("shoot").focus();
-    } catch {
-      closeWebcam();
-      say(NO_WEBCAM);
-    }
+    await camera.start().catch(() => say(NO_CAMERA));
   }
 
-  function closeWebcam() {
-    webcam.stop();
-    openWebcam(false);
-  }
-
-  for (const [name, selector] of Object.entries({ choose: ".file", camera: ".camera-file" })) {
-    way(name).addEventListener("click", () => find(selector).click());
-    onFiles(find(selector), (file) => take(file));
-  }
-  way("webcam").hidden = !navigator.mediaDevices?.getUserMedia;
-  way("webcam").addEventListener("click", startWebcam);
-  way("shoot").addEventListener("click", async () => take(await webcam.frame()));
-  way("cancel").addEventListener("click", closeWebcam);
+  const acts = {
+    choose: () => find(".file").click(),
+    camera: () => find(".camera-file").click(),
+    live: film,
+    hold: async () => take(await camera.hold()),
+    stop: camera.stop,
+    remove: () => choose(null),
+  };
+  const act = (name) => acts[name]?.();
+  for (const selector of [".file", ".camera-file"]) onFiles(find(selector), (file) => take(file));
+  element.addEventListener("click", ({ target }) => act(target.closest("[data-way]")?.dataset.way));
+  photoAct.subscribe(element, act);
+  camera.open(find("video"));
+  camera.subscribe(element, showWays);
+  documentEvents(element)("keydown", ({ key }) => key === "Escape" && camera.stop());
+  documentEvents(element)("visibilitychange", () => document.hidden && camera.stop());
   find(".frame").addEventListener("click", ({ target }) => {
-    if (!remove.contains(target) && !picture && find("video").hidden) find(".file").click();
+    if (!remove.contains(target) && !picture && !camera.isOn()) act("choose");
   });
-  remove.addEventListener("click", () => {
-    choose(null);
-    way("choose").focus();
-  });
+
+  /** The buttons that there are now. */
+  function showWays() {
+    const isOn = camera.isOn();
+    element.classList.toggle("filming", isOn);
+    for (const name of ["hold", "stop"]) way(name).hidden = !isOn;
+    way("choose").hidden = isOn;
+    way("live").hidden = isOn || !camera.canStart();
+    way("camera").hidden = isOn || camera.canStart();
+    if (isOn) way("hold").focus();
+  }
+
   const buttons = examples.map(({ name, title }) => {
     const small = make("img", { src: exampleUrl(name, "button"), alt: title, width: 44, height: 44, loading: "lazy" });
     return makeButton(() => choose({ example: name }), {}, small);
@@ -117,7 +115,8 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   }
 
   function show(next, isOpen = true) {
-    if (!isOpen || next !== chosen) closeWebcam(); // nobody sees it, or a newer picture has come
+    if (!isOpen || next !== chosen) camera.stop(); // nobody sees it, or a newer picture has come
+    showWays();
     chosen = next;
     picture = next?.refused ? null : next;
     const example = examples.find(({ name }) => name === picture?.example);
@@ -143,56 +142,6 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   shownResult.subscribe(element, () => show(chosen));
 
   return { show, take, say };
-}
-
-// One photo from a webcam.
-
-const endTracks = (stream) => {
-  for (const track of stream?.getTracks() ?? []) track.stop();
-};
-
-/**
- * `start()` shows the camera's picture in the video, and resolves to whether it was not stopped meanwhile; `frame()`
- * resolves to a file; `stop()` switches the camera off.
- */
-export function createWebcam(video) {
-  const startFilm = createRequestIds();
-  let stream = /** @type {any} */ (null);
-
-  async function start() {
-    stop();
-    const isCurrent = startFilm();
-    try {
-      const asked = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" }, audio: false });
-      if (!isCurrent()) {
-        endTracks(asked);
-        return false;
-      }
-      stream = asked;
-      video.srcObject = stream;
-      video.hidden = false;
-      await video.play();
-    } catch (error) {
-      if (isCurrent()) throw error; // otherwise nobody waits for it any more
-    }
-    return isCurrent();
-  }
-
-  function stop() {
-    startFilm();
-    endTracks(stream);
-    stream = video.srcObject = null;
-    video.hidden = true;
-  }
-
-  async function frame() {
-    const canvas = make("canvas", { width: video.videoWidth, height: video.videoHeight });
-    canvas.getContext("2d").drawImage(video, 0, 0);
-    const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.92));
-    return new File([blob], "webcam.jpg", { type: "image/jpeg" });
-  }
-
-  return { start, frame, stop };
 }
 
 // A photo dropped on or pasted into any part of the page.
