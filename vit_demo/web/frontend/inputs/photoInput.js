@@ -1,7 +1,7 @@
 // @ts-check
 // The photo input: choose a file, drop or paste one anywhere, film until a frame is held, or pick an example.
 
-import { camera, NO_CAMERA } from "../shared/camera.js";
+import { camera, NO_CAMERA, showWays } from "../shared/camera.js";
 import { constants } from "../shared/constants.js";
 import { documentEvents, make, makeButton, onFiles, rove, setText } from "../shared/dom.js";
 import { fitInside, partOf } from "../shared/geometry.js";
@@ -20,16 +20,16 @@ export const ownPhotos = new Map();
 /**
  * Starts the photo input in its element. `upload(file)` resolves to {path}; `exampleUrl(name, size)` is the address of a
  * small copy, of size "preview" or "button"; `onPicture(picture)` gets {upload, name}, {example}, null, or {refused} with a
- * sentence; `onMessage()` is called when there is something to read. `show(picture, isOpen)` shows the picture of the state,
- * and whether its tab is open. `take(file, to)` uploads a file, for this input or another one, {onPicture, say}; `say` shows a sentence.
+ * sentence; `onMessage()` is called when there is something to read. `show(picture, place)` shows the picture of the state,
+ * and the section in which its tab is open, or null. `take(file, to)` uploads a file, for this input or another one, {onPicture, say}; `say` shows a sentence.
  */
 export function createPhotoInput(element, { upload, examples, exampleUrl, onPicture, onMessage }) {
   const find = (selector) => element.querySelector(selector);
-  const way = (name) => find(`[data-way=${name}]`);
   const [image, remove, problem] = ["img.preview", ".remove", ".problem"].map(find);
   const startUpload = createRequestIds(); // a later picture replaces one that is still being uploaded
   let chosen = /** @type {any} */ (null); // the picture of the state
   let picture = /** @type {any} */ (null); // the same, unless it was refused
+  let shownPlace = /** @type {string | null} */ (null);
 
   const say = (sentence) => {
     problem.textContent = sentence;
@@ -83,22 +83,16 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   element.addEventListener("click", ({ target }) => act(target.closest("[data-way]")?.dataset.way));
   photoAct.subscribe(element, act);
   camera.open(find("video"));
-  camera.subscribe(element, showWays);
+  camera.subscribe(element, showFilm);
   documentEvents(element)("keydown", ({ key }) => key === "Escape" && camera.stop());
   documentEvents(element)("visibilitychange", () => document.hidden && camera.stop());
   find(".frame").addEventListener("click", ({ target }) => {
     if (!remove.contains(target) && !picture && !camera.isOn()) act("choose");
   });
 
-  /** The buttons that there are now. */
-  function showWays() {
-    const isOn = camera.isOn();
-    element.classList.toggle("filming", isOn);
-    for (const name of ["hold", "stop"]) way(name).hidden = !isOn;
-    way("choose").hidden = isOn;
-    way("live").hidden = isOn || !camera.canStart();
-    way("camera").hidden = isOn || camera.canStart();
-    if (isOn) way("hold").focus();
+  function showFilm() {
+    element.classList.toggle("filming", camera.isOn());
+    showWays(element);
   }
 
   const buttons = examples.map(({ name, title }) => {
@@ -114,9 +108,9 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     return ownPhotos.get(path) ?? (result?.source.upload === path ? result.photo?.image : null) ?? null;
   }
 
-  function show(next, isOpen = true) {
-    if (!isOpen || next !== chosen) camera.stop(); // nobody sees it, or a newer picture has come
-    showWays();
+  function show(next, place = shownPlace) {
+    if (place !== shownPlace || next !== chosen) camera.stop(); // nobody sees it, or a newer picture has come
+    shownPlace = place;
     chosen = next;
     picture = next?.refused ? null : next;
     const example = examples.find(({ name }) => name === picture?.example);
@@ -132,6 +126,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
       button.setAttribute("aria-pressed", String(examples[i].name === picture?.example));
     });
     rove(find("#photos"));
+    showFilm();
   }
 
   image.addEventListener("error", () => {
@@ -178,17 +173,19 @@ export function acceptGlobalDrop(element, veil, take) {
 // Which part of the photo the network gets: left bright in its small picture, and in words.
 
 export function createCrop(panel) {
-  const [frame, image, crop, words] = [".frame", "img.preview", ".crop", ".seen-part"].map((name) =>
+  const [frame, image, video, crop, words] = [".frame", "img", "video", ".crop", ".seen-part"].map((name) =>
     panel.querySelector(name),
   );
 
   function show() {
     const { photo } = modelInput.latest();
-    crop.hidden = !photo || !["crop", "squash"].includes(photo.fit) || image.hidden || !image.naturalWidth;
+    const media = frame.classList.contains("filming") ? video : image;
+    const sides = [media.naturalWidth ?? media.videoWidth, media.naturalHeight ?? media.videoHeight];
+    crop.hidden = !photo || media.hidden || !sides[0] || !leavesOut(photo);
     setText(words, photo ? describeFit(photo) : "");
     if (crop.hidden) return;
     const room = [frame.clientWidth, frame.clientHeight];
-    const size = fitInside([image.naturalWidth, image.naturalHeight], room);
+    const size = fitInside(sides, room);
     const [[left, width], [top, height]] = size.map((side, i) => [(room[i] - side) / 2, side]);
     const part = partOf({ left, top, width, height }, photo.box);
     for (const [name, value] of Object.entries(part)) crop.style[name] = `${value}px`;
@@ -198,6 +195,10 @@ export function createCrop(panel) {
   image.addEventListener("load", show);
   new ResizeObserver(show).observe(frame);
 }
+
+/** Whether a part of a photo is not in what the network gets. */
+const leavesOut = ({ fit, box: [left, top, right, bottom] }) =>
+  ["crop", "squash"].includes(fit) && Math.min(left, top, 1 - right, 1 - bottom) < 0.999 && (right - left) * (bottom - top) < 0.999;
 
 /** What a fit means; *stars* make words bold. */
 export function describeFit({ fit, box: [left, top, right, bottom], rows, columns }) {

@@ -73,6 +73,20 @@ export function frameScale(/** @type {number} */ width, /** @type {number} */ he
   return Math.min(1, SHORTEST / Math.min(width, height), LONGEST / Math.max(width, height));
 }
 
+/** Hides the buttons in a host that do nothing now, of those with data-way, and keeps the focus among the others. */
+export function showWays(host) {
+  const [isOn, canStart] = [camera.isOn(), camera.canStart()];
+  const shown = { choose: !isOn, live: !isOn && canStart, camera: !isOn && !canStart, hold: isOn, stop: isOn };
+  for (const [name, isShown] of Object.entries(shown)) {
+    const button = host.querySelector(`[data-way=${name}]`);
+    if (button) button.hidden = !isShown;
+  }
+  const { activeElement } = document;
+  if (activeElement?.matches("[data-way][hidden]") && host.contains(activeElement)) {
+    host.querySelector(`[data-way=${isOn ? "hold" : "choose"}]`).focus();
+  }
+}
+
 /** The page's camera; `subscribe(element, callback)` tells when it starts and ends. */
 export function createCamera() {
   const { publish, subscribe } = createChannel();
