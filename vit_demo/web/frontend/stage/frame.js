@@ -49,7 +49,7 @@ export const countOf = (result, whole) => result.dropped.length - whole.dropped.
  */
 export function frameOf(given) {
   const { verb, result, whole } = given;
-  const guesses = guessesOf(given.moments ?? [], isUnsure);
+  const guesses = given.task === "digits" ? guessesOf(given.moments ?? [], isUnsure) : [];
   const of = { ...given, guesses, doubt: result && doubtOf(result), change: result && changeOf(result, whole) };
   return {
     headline: { was: wasOf(of), text: headlineOf(of), next: nextOf(of) },
@@ -83,6 +83,7 @@ const NOW = {
   leans: english("It leans to *{label}*: {probability}."),
   unsure: english("It is unsure: *{label}* {probability}, *{other}* {less}."),
 };
+const NOW_OF_PHOTO = { ...NOW, sure: english("It sees: *{label}*.") };
 const NOW_AT_LAST = {
   sure: english("it says *{label}*."),
   leans: english("it leans to *{label}*: {probability}."),
@@ -137,7 +138,10 @@ const wasOf = (of) => {
   return told.length ? `${told.join(" … ")} …` : "";
 };
 
-const nowOf = (of) => translate((toldBefore(of).length ? NOW_AT_LAST : NOW)[of.doubt], leading(of.result));
+function nowOf(of) {
+  const now = toldBefore(of).length ? NOW_AT_LAST : of.result.pixelated ? NOW : NOW_OF_PHOTO;
+  return translate(now[of.doubt], leading(of.result));
+}
 
 function withoutOf({ result, whole, change, doubt }, count) {
   const values = { ...leading(result), count };
@@ -222,14 +226,16 @@ function mechanismOf({ result, doubt, isOwn }) {
 
 /**
  * The answers beside the picture: `rows` of {index, label, share of the bar, number, before, isFirst}, all classes in
- * their order where there are few (`isFixed`), else the first ones. `before` is the share with all squares, or null.
+ * their order where there are few (`isFixed`), else the first ones, and in a live result, which has no others, all that
+ * come next, too. `before` is the share with all squares, or null.
  */
 function answersOf({ verb, result, whole, doubt, live }) {
   const { predictions } = result;
-  const isFixed = predictions.length > 0 && predictions.length <= FEW && predictions[0].scores === "softmax";
+  const isFew = predictions.length > 0 && predictions.length <= FEW && (!live || result.early);
+  const isFixed = Boolean(isFew) && predictions[0].scores === "softmax";
   const listed = isFixed
     ? [...predictions].sort((a, b) => a.index - b.index)
-    : predictions.slice(0, constants.numClasses);
+    : predictions.slice(0, live ? FEW : constants.numClasses);
   const isWhole = countOf(result, whole) <= 0;
   const rivals = new Set(verb === "rub" && isFixed ? predictions.slice(0, 2).map(({ index }) => index) : []);
   return {

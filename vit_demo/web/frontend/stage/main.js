@@ -2,11 +2,22 @@
 // Starts a stage: its parts, the cards of its views, and the results that it is given.
 
 import { sketch } from "../pad/sketch.js";
+import { camera } from "../shared/camera.js";
 import { setConstants } from "../shared/constants.js";
 import { documentEvents, make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
 import { FIRST_VIEW } from "../shared/link.js";
-import { isAwaited, newResult, pageState, REPLACE, RESTORE, resultStatus, shownResult } from "../shared/pageState.js";
+import {
+  isAwaited,
+  newResult,
+  pageState,
+  photoAct,
+  photoNews,
+  REPLACE,
+  RESTORE,
+  resultStatus,
+  shownResult,
+} from "../shared/pageState.js";
 import { createReplyCache, createRequestIds, pause, SETTLE, sendRequest } from "../shared/requests.js";
 import { createCaption } from "./caption.js";
 import { createChallenge } from "./challenge.js";
@@ -62,7 +73,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   const { find, host, methods, parts } = stage;
 
   const isDrawnOn = () => isPaper(stage) && verbOf(stage) === "draw";
-  listenToPatches(stage.canvas, () => (isDrawnOn() ? null : stage.result), patchActions(stage));
+  listenToPatches(stage.canvas, () => (isDrawnOn() || camera.isOn() ? null : stage.result), patchActions(stage));
   parts.drawing = createDrawing(stage, server);
   listenToActs(stage);
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
@@ -213,6 +224,11 @@ function listenToActs(stage) {
   find(".undo").addEventListener("click", undo);
   find(".again").addEventListener("click", () => sketch.clear());
   find(".back").addEventListener("click", () => dropping.restoreAll());
+  find(".film").addEventListener("click", ({ target }) => photoAct.publish(target.closest("[data-way]")?.dataset.way));
+  stage.picture.addEventListener("click", ({ target }) => {
+    if (host.classList.contains("invites") && !target.closest("button")) photoAct.publish("choose");
+  });
+  photoNews.subscribe(host, () => redraw(stage));
   documentEvents(host)("keydown", (event) => {
     const { key, ctrlKey, metaKey, altKey, shiftKey, target } = event;
     const isTyped = target.matches?.("input:not([type=radio], [type=range], [type=checkbox]), textarea, select");

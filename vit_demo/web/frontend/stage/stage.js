@@ -3,10 +3,11 @@
 
 import { sketch } from "../pad/sketch.js";
 import { inkLength } from "../pad/strokes.js";
+import { camera, showWays } from "../shared/camera.js";
 import { isNew, setProgress, setText } from "../shared/dom.js";
 import { patchAt } from "../shared/geometry.js";
 import { english, translate } from "../shared/language.js";
-import { modelInput, PUSH, pageState, REPLACE } from "../shared/pageState.js";
+import { modelInput, PUSH, pageState, photoAct, photoNews, REPLACE } from "../shared/pageState.js";
 import { FIRST_GUESS, firstPointing, isStep, validFor, viewOf } from "./choices.js";
 import { placeOf, targetOf } from "./format.js";
 import { frameOf } from "./frame.js";
@@ -37,7 +38,7 @@ export function createState(element, methods) {
     scales: createScales(),
     moments: createMoments(),
     motion: createMotion(),
-    live: /** @type {any} */ (null), // what the network says while one draws or rubs out; no other part hears of it
+    live: /** @type {any} */ (null), // what the network says while one draws, rubs out or films; no other part hears of it
     isNewDrawing: false, // whether nothing on the stage is about the drawing yet
     isInvited: false, // whether the page has drawn the picture by itself
     frame: 0, // the next one, if it is scheduled
@@ -64,8 +65,8 @@ export function change(stage, part) {
 
 /** Shows the pad which digit the model saw, and the small photo which part of which photo, where that is new. */
 function publishInput(stage, { pinned }) {
-  const { run, pixelated, image, photo, rows, columns } = stage.result ?? {};
-  if (!isNew(stage.picture, [run, pinned])) return;
+  const { run, pixelated, image, photo, rows, columns } = stage.live ?? stage.result ?? {};
+  if (!isNew(stage.picture, [pixelated && run, photo, rows, columns, pinned])) return;
   modelInput.publish({ digit: pixelated ? image : null, photo: photo ? { ...photo, rows, columns, pinned } : null });
 }
 
@@ -98,6 +99,7 @@ export function render(stage) {
   const result = seenOf(stage);
   const choices = choicesOf(stage);
   stage.frame = 0;
+  stage.host.classList.toggle("live", stage.live !== null);
   parts.sections.open(choices.section);
   parts.drawer.update(choices, latest, stage.result);
   publishInput(stage, choices);
@@ -205,8 +207,22 @@ function updateActs(stage) {
   undo.hidden = verb === "look" || (!isPaper(stage) && verb !== "rub");
   again.hidden = verb !== "draw" || !isPaper(stage);
   again.disabled = sketch.isEmpty();
+  updateFilm(stage, verb);
   back.hidden = verb !== "rub";
   back.disabled = !drops;
+}
+
+/** The ways to a photo, below the picture. */
+function updateFilm(stage, verb) {
+  const { find, host } = stage;
+  const { task, photos } = pageState.get();
+  const isOfPhoto = task === "photos" && sketch.isOpen();
+  const hasPicture = Boolean(photos?.picture) && !camera.isOn();
+  host.classList.toggle("invites", isOfPhoto && !stage.result && !stage.live && host.dataset.ready !== "loading");
+  find(".film").hidden = !isOfPhoto || (verb !== "draw" && stage.result !== null);
+  find("[data-way=remove]").hidden = !hasPicture;
+  setText(find(".film .problem"), photoNews.latest());
+  showWays(find(".film"));
 }
 
 /** The ink that is seen: all of it, or as much as there was at the moment that is looked at. */
@@ -320,6 +336,7 @@ export function showWord(stage, word) {
 
 /** Chooses what one does with the picture: "draw" on it, "rub" squares out, "look" from one. */
 export function chooseMode(stage, mode) {
+  if (mode !== "draw" && camera.isOn()) photoAct.publish("hold");
   const choices = choicesOf(stage);
   stage.moments.scrub(null);
   if (mode !== "look") return change(stage, { verb: mode, pinned: null, hovered: null });
