@@ -5,7 +5,7 @@ from vit_demo.images.digit_preprocess import MNIST_MEAN, MNIST_STD, digit_to_ten
 from vit_demo.images.geometry import Geometry, model_view
 from vit_demo.images.ink import is_drawing
 from vit_demo.images.photo_preprocess import check_photo, is_plain, preprocess
-from vit_demo.images.reading import ImageSource, decode_drawing, decode_image, read_image
+from vit_demo.images.reading import ImageSource, decode_drawing, decode_frame, decode_image, read_image
 from vit_demo.images.rgb import MAX_SIDE
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "ImageSource",
     "check_photo",
     "decode_drawing",
+    "decode_frame",
     "decode_image",
     "digit_to_tensor",
     "is_drawing",

@@ -41,6 +41,15 @@ MAX_DRAWING_SIDE = 560
 MAX_DRAWING_CHUNKS = 1000
 """Chunks of this PNG; browsers write at most a few for every 10 kB, and each takes Pillow as long as many bytes."""
 
+MAX_FRAME_CHARACTERS = 100_000
+"""Length of a frame's data URL; the page sends a JPEG of about 20 kB."""
+
+MAX_FRAME_SIDES = 256, 640
+"""Short and long side of a frame, in pixels."""
+
+MAX_FRAME_SCANS = 12
+"""Scans of this JPEG: 10 are usual in one that is progressive."""
+
 _HERE = Path(__file__).parent
 
 # Empty packages replace vit_demo and vit_demo.images, whose own __init__ would import torch, which takes seconds.
@@ -59,6 +68,8 @@ _drawings = threading.BoundedSemaphore(2)
 ImageSource: TypeAlias = str | os.PathLike[str] | bytes | Image.Image | np.ndarray
 
 _DRAWING = "data:image/png;base64,"
+_FRAME = "data:image/jpeg;base64,"
+_BAD_FRAME = "The frame of the camera cannot be read: start the camera again, or choose a photo."
 _BAD_DRAWING = "The drawing cannot be read: clear the pad and draw again."
 
 
@@ -138,14 +149,9 @@ def decode_drawing(url: str) -> Image.Image:
     Raises:
         ImageError: The value is anything else, too long, or a side of the canvas exceeds `MAX_DRAWING_SIDE`.
     """
-    if not isinstance(url, str) or not url.startswith(_DRAWING):
-        raise ImageError(_BAD_DRAWING)
-    if len(url) > MAX_DRAWING_CHARACTERS:
+    if isinstance(url, str) and len(url) > MAX_DRAWING_CHARACTERS:
         raise ImageError("The drawing is too large: clear the pad and draw again.")
-    try:
-        data = base64.b64decode(url[len(_DRAWING) :], validate=True)
-    except ValueError as error:
-        raise ImageError(_BAD_DRAWING) from error
+    data = _bytes_of(url, _DRAWING, MAX_DRAWING_CHARACTERS, _BAD_DRAWING)
     position = 8
     for _ in range(MAX_DRAWING_CHUNKS):
         position += 12 + int.from_bytes(data[position : position + 4])
@@ -164,6 +170,37 @@ def decode_drawing(url: str) -> Image.Image:
             return drawing.reduce(2) if max(drawing.size) > MAX_DRAWING_SIDE // 2 else drawing
         except Exception as error:  # decoders raise nearly anything on hostile bytes
             raise ImageError(_BAD_DRAWING) from error
+
+
+def decode_frame(url: str) -> Image.Image:
+    """Decodes a frame of a camera, a small JPEG as a data URL, to RGB.
+
+    Raises:
+        ImageError: The value is anything else, too long, of more than `MAX_FRAME_SCANS`, or its sides exceed
+            `MAX_FRAME_SIDES`.
+    """
+    data = _bytes_of(url, _FRAME, MAX_FRAME_CHARACTERS, _BAD_FRAME)
+    # A scan of few bytes costs as much as a whole picture; a canvas writes one.
+    if data.count(b"\xff\xda") > MAX_FRAME_SCANS:
+        raise ImageError(_BAD_FRAME)
+    with decoding_slot(drawing=True):
+        try:
+            image = Image.open(io.BytesIO(data), formats=("JPEG",))
+            if any(side > most for side, most in zip(sorted(image.size), MAX_FRAME_SIDES, strict=True)):
+                raise ImageError(_BAD_FRAME)
+            return to_rgb(image, metadata=False)
+        except Exception as error:  # decoders raise nearly anything on hostile bytes
+            raise ImageError(_BAD_FRAME) from error
+
+
+def _bytes_of(url: str, head: str, most: int, refusal: str) -> bytes:
+    """The bytes of a data URL of one kind and of so many characters; others are refused."""
+    if not isinstance(url, str) or not url.startswith(head) or len(url) > most:
+        raise ImageError(refusal)
+    try:
+        return base64.b64decode(url[len(head) :], validate=True)
+    except ValueError as error:
+        raise ImageError(refusal) from error
 
 
 def read_image(source: ImageSource, *, trusted: bool = False) -> Image.Image:

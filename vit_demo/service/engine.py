@@ -33,6 +33,7 @@ from vit_demo.service.job import Job, report, report_to
 from vit_demo.service.jobs import JobRunner
 from vit_demo.service.limits import POOLS, PREPARED_BYTES, job_bytes, result_bytes
 from vit_demo.service.source import Source, pool_of
+from vit_demo.service.together import Drawing
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS, Preset, costs, find_preset
 from vit_demo.weights.hub.repository import DownloadProgress, fetch_files, is_on_machine
@@ -102,8 +103,14 @@ class Engine:
         patch_size: int,
         fit: Fit = "crop",
         dropped: tuple[tuple[int, int], ...] = (),
+        *,
+        drawing: Drawing | None = None,
+        keep: bool = True,
     ) -> Exploration:
-        """As ``explore`` (and ``drop_patches``), for a picture that is read only if the result is not cached."""
+        """As ``explore`` (and ``drop_patches``), for a picture that is read only if the result is not cached.
+
+        A ``drawing`` of the source is run with others that wait; without ``keep`` the result is not cached.
+        """
         of_model = ("result", source.identity, patch_size, fit if preset.task == "photos" else "", dropped)
         key, any_words = (*of_model, preset), (*of_model, self._model_key(preset, patch_size))
 
@@ -113,14 +120,27 @@ class Engine:
             run, where = partial(self.run_on_model, preset, patch_size), partial(self._where, preset, patch_size)
             if preset.takes_words and (known := self._results.get(any_words)) is not None:
                 return other_words(known, preset, run)
-            given = ModelInput.of(source.read(), preset, patch_size, fit)
-            found = Exploration.of(given, preset, patch_size, fit, run, where)
-            if preset.takes_words:
+            given, done = drawing.run(run) if drawing else (ModelInput.of(source.read(), preset, patch_size, fit), None)
+            found = Exploration.of(given, preset, patch_size, fit, run, where, done)
+            if preset.takes_words and keep:
                 self._results.put(any_words, found)
             return found
 
+        if not keep:
+            return self._results.get(key) or compute()
         nbytes = costs.forward(preset.config, patch_size, has_mask=preset.has_mask).nbytes
         return self.cached(self._results, key, compute, source.pool(preset), nbytes)
+
+    def drawing(self, source: Source, preset: Preset, patch_size: int, pool: str) -> Drawing | None:
+        """A digit that waits in a pool, for ``explore_source``; None where a pass is not run with others here.
+
+        On a cluster the replicas run them together; see ``serve``.
+        """
+        if self._backend_of(preset) is not None or preset.task != "digits" or source.is_decoded is not None:
+            return None
+        return Drawing(
+            (self, preset, patch_size, pool), lambda: ModelInput.of(source.read(), preset, patch_size, "crop")
+        )
 
     def cached(self, cache: ByteCache[T], key: Hashable, compute: Callable[[], T], pool: str, nbytes: int = 0) -> T:
         """The cached value of a key, or else the result of a job, which is then cached."""

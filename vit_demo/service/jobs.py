@@ -102,6 +102,12 @@ class JobRunner:
             waiting.put(who, job)
         return job
 
+    def drop(self, job: Job[Any]) -> None:
+        """Ends a job that nobody needs any more: at once if it has not begun."""
+        job.cancel()
+        if job.claim():
+            self._finish(job)
+
     def _has_room(self, pool: str, who: str) -> bool:
         """Whether an owner may queue another job: up to a quarter of the pool's room, and always a first job."""
         most, queue = self._pools[pool].waiting, self.queues[pool]

@@ -35,15 +35,17 @@ class WorkerPool:
 POOLS = {
     "digits": WorkerPool(workers=2, waiting=256, threads=1),
     "photos": WorkerPool(workers=2, waiting=64, niceness=5),
+    "live digits": WorkerPool(workers=2, waiting=256, niceness=4, threads=1),
+    "live photos": WorkerPool(workers=2, waiting=64, niceness=7, threads=1),
     "files": WorkerPool(workers=2, waiting=32, niceness=5),
     "slow": WorkerPool(workers=2, waiting=16, niceness=10),
     "visitors": WorkerPool(workers=2, waiting=32, niceness=10),
     "training": WorkerPool(workers=2, waiting=64, niceness=12, threads=1),  # a class shares an address
     "downloads": WorkerPool(workers=4, waiting=32, niceness=5),
 }
-"""One pass of a digits model, of a photo model, or on a picture file that must be decoded first; work of many
-passes, whatever needs a model that a visitor brought, training, and downloads. No priority is so low that its threads
-get no time at all: of a process that ends, the last thread frees the memory."""
+"""One pass of a digits model, of a photo model, of either while a visitor draws or films, or on a picture file that
+must be decoded first; work of many passes, whatever needs a model that a visitor brought, training, and downloads. No
+priority is so low that its threads get no time at all: of a process that ends, the last thread frees the memory."""
 
 SMALL_JOB = 24 << 20
 """Jobs of up to so many bytes are not counted, so that no digit waits for memory."""

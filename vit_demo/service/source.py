@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from vit_demo import images
 from vit_demo.inference.inputs import Picture
+from vit_demo.service.limits import POOLS
 from vit_demo.weights import Preset
 
 
@@ -32,14 +33,16 @@ class Source:
     reference: str = field(default="", compare=False)
     is_decoded: Callable[[], bool] | None = field(default=None, compare=False)
 
-    def pool(self, preset: Preset, *, slow: bool = False) -> str:
+    def pool(self, preset: Preset, *, slow: bool = False, live: bool = False) -> str:
         """The worker pool for one pass on this picture, or for many if they are ``slow``.
 
-        Nothing else waits for a file that must be decoded first.
+        Nothing else waits for a file that must be decoded first, nor for passes on what is ``live``.
         """
         if slow or self.is_decoded is None or not preset.trusted:
-            return pool_of(preset, slow=slow)
-        return "photos" if self.is_decoded() else "files"
+            pool = pool_of(preset, slow=slow)
+        else:
+            pool = "photos" if self.is_decoded() else "files"
+        return f"live {pool}" if live and f"live {pool}" in POOLS else pool
 
     @classmethod
     def of(cls, image: images.ImageSource) -> Source:

@@ -29,7 +29,7 @@ OPEN_ROUTES = {
         re.ASCII | re.DOTALL,
     ),
     "POST": re.compile(
-        r"/upload|/vit_demo/(request|photo)|/(queue/join|cancel|reset|mcp)/?|/call/(v2/)?\w+/?", re.ASCII
+        r"/upload|/vit_demo/(request|live|photo)|/(queue/join|cancel|reset|mcp)/?|/call/(v2/)?\w+/?", re.ASCII
     ),
     "DELETE": re.compile(r"/mcp/?"),
 }

@@ -38,6 +38,13 @@ REQUESTS_PER_SECOND, REQUESTS_AT_ONCE = 100, 50
 BODY_BYTES_PER_SECOND, BODY_BYTES_AT_ONCE = 2_000_000, 8_000_000
 """Bytes of these bodies, likewise; a drawing of the page has 20 kB. Uploads have a quota of their own."""
 
+LIVE_BYTES_PER_SECOND, LIVE_BYTES_AT_ONCE, LIVE_WAIT_SECONDS = 800_000, 800_000, 0.5
+"""Bytes of live requests that an address may send per second, at once, and their longest wait. They cost what their
+pictures do: a frame of a camera five to ten times as much as a drawing, of which a class sends 120 a second."""
+
+LIVE_DRAWING_BYTES, MAX_LIVE_BYTES = 4_000, 110_000
+"""What a live request counts at least, and the most that it may have."""
+
 FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS = 200, 500, 20.0
 """Requests without a body, likewise, and their longest wait. Opening the page takes about 130 of them."""
 
@@ -73,7 +80,9 @@ FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """The policy of uploaded files: nothing in them may run."""
 
 UPLOAD_ROUTES = ("/upload", "/vit_demo/photo")
+LIVE_ROUTE = "/vit_demo/live"
 NOT_JSON = "A request is JSON with the header Content-Type: application/json; reload the page if you use one."
+LIVE_TOO_LARGE = f"A live request is larger than {MAX_LIVE_BYTES // 1000} kB: send smaller frames."
 UPLOAD_LIMIT = "You have reached the upload limit: try again later, or use smaller pictures."
 
 
@@ -182,10 +191,16 @@ class Turns(_Part):
         super().__init__(app)
         self._changes = Pace(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
         self._files = Pace(FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS)
+        self._live = Pace(LIVE_BYTES_PER_SECOND, LIVE_BYTES_AT_ONCE, LIVE_WAIT_SECONDS)
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        pace, count = self._changes if is_change(scope) else self._files, 1
+        if path_of(scope) == LIVE_ROUTE:
+            pace, count = self._live, max(bodies.content_length(scope), LIVE_DRAWING_BYTES)
+            if count > MAX_LIVE_BYTES:
+                raise bodies.RequestRefused(413, LIVE_TOO_LARGE)
         if address := scope[VISITOR]:
-            await asyncio.sleep((self._changes if is_change(scope) else self._files).wait(address))
+            await asyncio.sleep(pace.wait(address, count))
         await self.app(scope, receive, send)
 
 
@@ -233,7 +248,7 @@ class Events(_Part):
             raise bodies.RequestRefused(413, bodies.TOO_LARGE)
         if length and not JSON_TYPE.fullmatch(Headers(scope=scope).get("content-type", "")):
             raise bodies.RequestRefused(415, NOT_JSON)
-        if address:
+        if address and path != LIVE_ROUTE:  # whose bytes are counted already
             await asyncio.sleep(self._bytes.wait(address, length))
         body = await self._arrivals.read(address, receive)
         data = bodies.check_body(body)

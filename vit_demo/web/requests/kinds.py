@@ -227,7 +227,7 @@ def logit_lens_result(result: Exploration, request: NoFields) -> Json:
 def exploration_result(requested: RequestedResult, request: NoFields) -> ResultPayload | EmptyPayload:
     """The payload of the result, or a message if nothing is drawn."""
     try:
-        return payload(requested.explore(), requested.request)
+        return payload(requested.explore(), requested.request, live=requested.live)
     except EmptyDrawingError:
         if requested.request.source.reference:  # a photo
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.sequence import check_patch
 from vit_demo.methods import find_method
 from vit_demo.service.engine import Engine
+from vit_demo.service.together import Drawing
 from vit_demo.web.guard.metrics import cache_bytes
 from vit_demo.web.requests import parse
 from vit_demo.weights import Preset
@@ -77,21 +79,24 @@ class MapRequest:
 
 @dataclass(frozen=True)
 class RequestedResult:
-    """The result that a request is about."""
+    """The result that a request is about; one that is ``live`` is not kept."""
 
     engine: Engine
     preset: Preset
     request: parse.ResultRequest
+    drawing: Drawing | None = None
+    live: bool = False
 
     def explore(self) -> Exploration:
         """Gets the result from the cache, or computes it."""
         request = self.request
         size = self.preset.check_patch_size(request.patch_size)
-        whole = self.engine.explore_source(request.source, self.preset, size, request.fit)
+        explore = partial(self.engine.explore_source, request.source, self.preset, size, request.fit)
+        whole = explore(drawing=self.drawing, keep=bool(request.dropped) or not self.live)
         if not request.dropped:
             return whole
         dropped = tuple(check_patch(whole.grid, divmod(patch, whole.grid[1])) for patch in request.dropped)
-        return self.engine.explore_source(request.source, self.preset, size, request.fit, dropped)
+        return explore(dropped, keep=not self.live)
 
     def map_values(self, request: MapRequest) -> NDArray[np.float32]:
         """Computes a map, or gets it from the cache: a map that is tested was usually shown before."""

@@ -204,13 +204,20 @@ def digit_source(value: Any) -> Source:
     return Source(("digit", _digest(value)), read)
 
 
+def frame_source(value: Any) -> Source:
+    """A frame of a camera, a small JPEG as a data URL; it is checked when it is read."""
+    if not isinstance(value, str):
+        raise ImageError("This is no frame of a camera: send a JPEG as a data URL.")
+    return Source(("frame", _digest(value)), lambda: images.decode_frame(value), is_decoded=lambda: True)
+
+
 PICTURE_FIELDS: dict[str, Callable[[Any], Source]] = {
     "drawing": drawing_source,
     "digit": digit_source,
     "example": example_source,
     "upload": upload_source,
 }
-"""The fields of a request that hold its picture; exactly one is sent."""
+"""The fields of a request that hold its picture; exactly one is sent. A live request may have ``frame`` instead."""
 
 
 def words(value: Any) -> tuple[str, ...]:
@@ -267,14 +274,15 @@ class ResultRequest:
     words: Words = ()
 
     @classmethod
-    def parse(cls, sent: Any) -> ResultRequest:
+    def parse(cls, sent: Any, *, live: bool = False) -> ResultRequest:
         """Checks the description of a result that the page sends; see ``payload.source_of``."""
         if not isinstance(sent, dict):
             raise InputError("The request has no source: reload the page.")
-        pictures = [name for name in PICTURE_FIELDS if sent.get(name) is not None]
+        known = PICTURE_FIELDS | ({"frame": frame_source} if live else {})
+        pictures = [name for name in known if sent.get(name) is not None]
         if len(pictures) != 1:
-            raise InputError(f"The request must have one picture: {', '.join(PICTURE_FIELDS)}.")
-        return checked(cls, {**sent, "source": PICTURE_FIELDS[pictures[0]](sent[pictures[0]])})
+            raise InputError(f"The request must have one picture: {', '.join(known)}.")
+        return checked(cls, {**sent, "source": known[pictures[0]](sent[pictures[0]])})
 
     @property
     def key(self) -> bytes:

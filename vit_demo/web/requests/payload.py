@@ -14,6 +14,7 @@ from torch import Tensor
 
 from vit_demo.images import is_plain
 from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.forward import MOST_EARLY
 from vit_demo.inference.sequence import check_block
 from vit_demo.methods import logsumexp
 from vit_demo.scores import to_scores
@@ -104,6 +105,7 @@ class ResultPayload(TypedDict):
     photo of a digit, that ``image`` shows: its upper row, its left column and its side in parts of the picture's longer
     side; it may reach beyond the picture. None of a photo, which has its own. ``early`` ``[L + 1, K]``, float32: the
     probabilities of all classes, in their order, before the first block and after each, for at most ``MOST_EARLY``.
+    ``confident`` as ``Exploration.is_confident``, and true of words, of which any may be asked.
     """
 
     run: str
@@ -123,6 +125,7 @@ class ResultPayload(TypedDict):
     dropped: list[int]
     predictions: PredictionsPayload
     early: str | None
+    confident: bool
     note: str
     attention_maps: MapsPayload
     rollout: MapsPayload
@@ -139,22 +142,26 @@ class EmptyPayload(TypedDict):
     message: str
 
 
-def payload(result: Exploration, request: ResultRequest | None = None, num_classes: int = MAX_CLASSES) -> ResultPayload:
+def payload(
+    result: Exploration, request: ResultRequest | None = None, num_classes: int = MAX_CLASSES, *, live: bool = False
+) -> ResultPayload:
     """Everything the stage shows of a result.
 
     Args:
         result: The result.
         request: The request that it answers; see ``source_of``.
         num_classes: Number of classes that can be chosen.
+        live: Whether it is seen for a moment, while its picture changes. Then the first ``MOST_EARLY`` classes are
+            sent, no rollout, no source and of a photo, which the page has, no picture.
     """
-    preset, trace, source = result.preset, result.trace, source_of(result, request)
+    preset, trace, source = result.preset, result.trace, source_of(result, None if live else request)
     return {
         "run": str(next(_runs)),
         "source": source,
-        "image": source.get("digit") or data_url(result.image),
+        "image": source.get("digit") or ("" if live and result.photo else data_url(result.image)),
         "size": list(result.image.size),
         "pixelated": preset.task == "digits",
-        "photo": _photo(result),
+        "photo": _photo(result, live),
         "box": _box(result),
         "grid": list(result.grid),
         "num_prefix_tokens": trace.num_prefix_tokens,
@@ -164,11 +171,12 @@ def payload(result: Exploration, request: ResultRequest | None = None, num_class
         "num_heads": trace.num_heads,
         "trace_bytes": _trace_bytes(trace),
         "dropped": [row * result.grid[1] + col for row, col in result.dropped],
-        "predictions": _predictions(result, num_classes),
+        "predictions": _predictions(result, MOST_EARLY if live else num_classes),
         "early": None if trace.early is None else encode(to_scores(trace.early[0], preset.scores).cpu().numpy()),
-        "note": marked(_note(result)),
+        "confident": preset.takes_words or result.is_confident,
+        "note": "" if live else marked(_note(result)),
         "attention_maps": quantized(result.attention_maps()),
-        "rollout": quantized(result.rollout()),
+        "rollout": {"levels": "", "peaks": ""} if live else quantized(result.rollout()),
         "operations": num_operations(preset.config, result.patch_size, trace.num_tokens),
         "milliseconds": 1000 * result.seconds,
         "device": result.device,
@@ -265,13 +273,13 @@ def _note(result: Exploration) -> str:
     )
 
 
-def _photo(result: Exploration) -> PhotoPayload | None:
+def _photo(result: Exploration, live: bool) -> PhotoPayload | None:
     if result.photo is None:
         return None
     width, height = result.geometry.source_size
     left, top, right, bottom = result.geometry.box
     return {
-        "image": data_url(result.photo),
+        "image": "" if live else data_url(result.photo),
         "box": [left / width, top / height, right / width, bottom / height],
         "fit": result.geometry.mode,
     }

@@ -17,6 +17,7 @@ from vit_demo.service.limits import job_bytes
 from vit_demo.web.guard.metrics import cache_bytes
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.kinds import KINDS, OtherKind
+from vit_demo.web.requests.live import live_job, page_of
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
 from vit_demo.web.requests.packing import message_of, pack
 from vit_demo.web.requests.waiting import Unfinished, find_preset, wait_for
@@ -33,7 +34,8 @@ async def handle(request: Any) -> bytes:
 
     Args:
         request: ``kind``, one of ``KINDS``, with the fields of that kind and, if it is about a result, its ``source``
-            (see ``payload.source_of``).
+            (see ``payload.source_of``). A ``result`` with ``live``, the name of a page, is for a picture that changes:
+            it is not kept, and dropped when the page sends another; see ``live``.
 
     Returns:
         A packed reply: ``{"result": ...}``; ``{"error": message}``, with ``{"retry": False}`` if the same request
@@ -63,21 +65,28 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
     if isinstance(kind, OtherKind):
         answer = await kind.answer(parse.checked(kind.fields, request))
         return answer if isinstance(answer, Job) else pack({"result": answer})
-    source = parse.ResultRequest.parse(request.get("source"))
+    page = page_of(request)
+    source = parse.ResultRequest.parse(request.get("source"), live=bool(page))
     fields = parse.checked(kind.fields, request, source)
     key: Hashable = ("request", source.key, name, fields)
-    if (reply := _replies.get(key)) is not None:
+    if not page and (reply := _replies.get(key)) is not None:
         return reply
     engine, compute = get_engine(), kind.compute
     preset = await find_preset(source.preset)
     if source.words:
         preset = preset.with_words(source.words)
     size = preset.check_patch_size(source.patch_size)
-    requested = RequestedResult(engine, preset, source)
     slow = kind.many_passes or (isinstance(fields, MapRequest) and fields.is_slow)
+    pool, nbytes = source.source.pool(preset, slow=slow, live=bool(page)), job_bytes(preset, size, slow=slow)
+    drawing = engine.drawing(source.source, preset, size, pool) if name == "result" and not source.dropped else None
+    requested = RequestedResult(engine, preset, source, drawing, live=bool(page))
 
     def work() -> bytes:
-        _replies.put(key, packed := pack({"result": compute(requested, fields)}))
+        packed = pack({"result": compute(requested, fields)})
+        if not page:
+            _replies.put(key, packed)
         return packed
 
-    return engine.jobs.submit(key, work, source.source.pool(preset, slow=slow), job_bytes(preset, size, slow=slow))
+    if page:
+        return live_job(page, source.key, work, pool, nbytes)
+    return engine.jobs.submit(key, work, pool, nbytes)

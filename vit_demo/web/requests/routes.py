@@ -24,7 +24,12 @@ PIECE_BYTES = 1 << 20
 
 def routes(prefix: str) -> list[Route]:
     """The routes of the page below a prefix, and ``/gradio_api/upload`` in place of Gradio's."""
-    paths = {f"{prefix}/request": answer, f"{prefix}/photo": take_photo, "/gradio_api/upload": take_form}
+    paths = {
+        f"{prefix}/request": answer,
+        f"{prefix}/live": answer_live,
+        f"{prefix}/photo": take_photo,
+        "/gradio_api/upload": take_form,
+    }
     return [Route(path, endpoint, methods=["POST"]) for path, endpoint in paths.items()]
 
 
@@ -34,6 +39,14 @@ async def answer(request: Request) -> Response:
     if isinstance(fields, dict) and (kind := str(fields.get("kind"))) in KINDS:
         request.state.kind = kind
     return Response(await handle(fields), media_type="application/json", headers=HEADERS)
+
+
+async def answer_live(request: Request) -> Response:
+    """The reply to a live request; another one is refused here, because the guard counts this route apart."""
+    request.state.kind = "live"
+    fields = json.loads(await request.body() or b"null")
+    reply = await handle({"live": "", **fields} if isinstance(fields, dict) else fields)
+    return Response(reply, media_type="application/json", headers=HEADERS)
 
 
 async def take_photo(request: Request) -> Response:

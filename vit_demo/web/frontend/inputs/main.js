@@ -5,6 +5,7 @@ import { createPad } from "../pad/pad.js";
 import { sketch } from "../pad/sketch.js";
 import { toDataUrl } from "../pad/strokes.js";
 import { syncHistory } from "../shared/browserHistory.js";
+import { camera } from "../shared/camera.js";
 import { setConstants } from "../shared/constants.js";
 import { copyText, createRadios, rove } from "../shared/dom.js";
 import { english, languageChange, linkInLanguage } from "../shared/language.js";
@@ -101,7 +102,7 @@ export function mount({ element, server, ...given }) {
   function show(state) {
     tabs.show(state.task);
     sketch.show(state.digits.picture);
-    photo.show(state.photos.picture, state.task === "photos");
+    photo.show(state.photos.picture, state.task === "photos" ? state.view.section : null);
     fits.set(
       FITS.map((fit, i) => [fit, FIT_NAMES[i]]),
       state.photos.fit,
@@ -152,6 +153,7 @@ function createSheet(element, chooseTask) {
     open("");
   };
   document.addEventListener("pointerdown", close, true);
+  camera.subscribe(element, () => camera.isOn() && open(""));
 }
 
 /** The two tabs: with the keyboard, a tab is chosen by moving to it. */

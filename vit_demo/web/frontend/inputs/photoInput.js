@@ -1,16 +1,16 @@
 // @ts-check
-// The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
+// The photo input: choose a file, drop or paste one anywhere, film until a frame is held, or pick an example.
 
+import { camera, NO_CAMERA, showWays } from "../shared/camera.js";
 import { constants } from "../shared/constants.js";
 import { documentEvents, make, makeButton, onFiles, rove, setText } from "../shared/dom.js";
 import { fitInside, partOf } from "../shared/geometry.js";
 import { english, languageChange, translate } from "../shared/language.js";
-import { modelInput, shownResult } from "../shared/pageState.js";
+import { modelInput, photoAct, photoNews, shownResult } from "../shared/pageState.js";
 import { createRequestIds, sendPhoto } from "../shared/requests.js";
 
 const SLOW_UPLOAD = 300; // milliseconds
 const NO_PICTURE = english("This is not a picture: choose a photo.");
-export const NO_WEBCAM = english("The webcam could not be used: allow it in the browser, or choose a photo.");
 
 const creditOf = ({ source, licence }) => `${translate(source)}, ${translate(licence)}`;
 
@@ -20,25 +20,25 @@ export const ownPhotos = new Map();
 /**
  * Starts the photo input in its element. `upload(file)` resolves to {path}; `exampleUrl(name, size)` is the address of a
  * small copy, of size "preview" or "button"; `onPicture(picture)` gets {upload, name}, {example}, null, or {refused} with a
- * sentence; `onMessage()` is called when there is something to read. `show(picture, isOpen)` shows the picture of the state,
- * and whether its tab is open. `take(file, to)` uploads a file, for this input or another one, {onPicture, say}; `say` shows a sentence.
+ * sentence; `onMessage()` is called when there is something to read. `show(picture, place)` shows the picture of the state,
+ * and the section in which its tab is open, or null. `take(file, to)` uploads a file, for this input or another one, {onPicture, say}; `say` shows a sentence.
  */
 export function createPhotoInput(element, { upload, examples, exampleUrl, onPicture, onMessage }) {
   const find = (selector) => element.querySelector(selector);
-  const way = (name) => find(`[data-way=${name}]`);
   const [image, remove, problem] = ["img.preview", ".remove", ".problem"].map(find);
-  const webcam = createWebcam(find("video"));
   const startUpload = createRequestIds(); // a later picture replaces one that is still being uploaded
   let chosen = /** @type {any} */ (null); // the picture of the state
   let picture = /** @type {any} */ (null); // the same, unless it was refused
+  let shownPlace = /** @type {string | null} */ (null);
 
   const say = (sentence) => {
     problem.textContent = sentence;
+    photoNews.publish(sentence);
     if (sentence) onMessage();
   };
 
   async function take(file, to = { onPicture, say }) {
-    closeWebcam();
+    camera.stop();
     if (!file) return;
     if (file.type && !file.type.startsWith("image/")) return choose({ refused: NO_PICTURE }, to);
     if (file.size > constants.maxUploadBytes) {
@@ -61,48 +61,40 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     if (next?.refused && to.onPicture !== onPicture) return to.say(next.refused); // a drawing stays
     startUpload();
     to.say("");
-    closeWebcam();
+    camera.stop();
     to.onPicture(next);
   }
 
-  function openWebcam(isOpen) {
-    for (const name of ["shoot", "cancel"]) way(name).hidden = !isOpen;
-    for (const name of ["choose", "camera", "webcam"]) way(name).classList.toggle("away", isOpen);
-    element.classList.toggle("filming", isOpen);
-  }
-
-  async function startWebcam() {
+  async function film() {
     say("");
-    try {
-      if (!(await webcam.start())) return;
-      openWebcam(true);
-      way("shoot").focus();
-    } catch {
-      closeWebcam();
-      say(NO_WEBCAM);
-    }
+    await camera.start().catch(() => say(NO_CAMERA));
   }
 
-  function closeWebcam() {
-    webcam.stop();
-    openWebcam(false);
-  }
-
-  for (const [name, selector] of Object.entries({ choose: ".file", camera: ".camera-file" })) {
-    way(name).addEventListener("click", () => find(selector).click());
-    onFiles(find(selector), (file) => take(file));
-  }
-  way("webcam").hidden = !navigator.mediaDevices?.getUserMedia;
-  way("webcam").addEventListener("click", startWebcam);
-  way("shoot").addEventListener("click", async () => take(await webcam.frame()));
-  way("cancel").addEventListener("click", closeWebcam);
+  const acts = {
+    choose: () => find(".file").click(),
+    camera: () => find(".camera-file").click(),
+    live: film,
+    hold: async () => take(await camera.hold()),
+    stop: camera.stop,
+    remove: () => choose(null),
+  };
+  const act = (name) => acts[name]?.();
+  for (const selector of [".file", ".camera-file"]) onFiles(find(selector), (file) => take(file));
+  element.addEventListener("click", ({ target }) => act(target.closest("[data-way]")?.dataset.way));
+  photoAct.subscribe(element, act);
+  camera.open(find("video"));
+  camera.subscribe(element, showFilm);
+  documentEvents(element)("keydown", ({ key }) => key === "Escape" && camera.stop());
+  documentEvents(element)("visibilitychange", () => document.hidden && camera.stop());
   find(".frame").addEventListener("click", ({ target }) => {
-    if (!remove.contains(target) && !picture && find("video").hidden) find(".file").click();
+    if (!remove.contains(target) && !picture && !camera.isOn()) act("choose");
   });
-  remove.addEventListener("click", () => {
-    choose(null);
-    way("choose").focus();
-  });
+
+  function showFilm() {
+    element.classList.toggle("filming", camera.isOn());
+    showWays(element);
+  }
+
   const buttons = examples.map(({ name, title }) => {
     const small = make("img", { src: exampleUrl(name, "button"), alt: title, width: 44, height: 44, loading: "lazy" });
     return makeButton(() => choose({ example: name }), {}, small);
@@ -116,8 +108,9 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     return ownPhotos.get(path) ?? (result?.source.upload === path ? result.photo?.image : null) ?? null;
   }
 
-  function show(next, isOpen = true) {
-    if (!isOpen || next !== chosen) closeWebcam(); // nobody sees it, or a newer picture has come
+  function show(next, place = shownPlace) {
+    if (place !== shownPlace || next !== chosen) camera.stop(); // nobody sees it, or a newer picture has come
+    shownPlace = place;
     chosen = next;
     picture = next?.refused ? null : next;
     const example = examples.find(({ name }) => name === picture?.example);
@@ -133,6 +126,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
       button.setAttribute("aria-pressed", String(examples[i].name === picture?.example));
     });
     rove(find("#photos"));
+    showFilm();
   }
 
   image.addEventListener("error", () => {
@@ -143,56 +137,6 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   shownResult.subscribe(element, () => show(chosen));
 
   return { show, take, say };
-}
-
-// One photo from a webcam.
-
-const endTracks = (stream) => {
-  for (const track of stream?.getTracks() ?? []) track.stop();
-};
-
-/**
- * `start()` shows the camera's picture in the video, and resolves to whether it was not stopped meanwhile; `frame()`
- * resolves to a file; `stop()` switches the camera off.
- */
-export function createWebcam(video) {
-  const startFilm = createRequestIds();
-  let stream = /** @type {any} */ (null);
-
-  async function start() {
-    stop();
-    const isCurrent = startFilm();
-    try {
-      const asked = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" }, audio: false });
-      if (!isCurrent()) {
-        endTracks(asked);
-        return false;
-      }
-      stream = asked;
-      video.srcObject = stream;
-      video.hidden = false;
-      await video.play();
-    } catch (error) {
-      if (isCurrent()) throw error; // otherwise nobody waits for it any more
-    }
-    return isCurrent();
-  }
-
-  function stop() {
-    startFilm();
-    endTracks(stream);
-    stream = video.srcObject = null;
-    video.hidden = true;
-  }
-
-  async function frame() {
-    const canvas = make("canvas", { width: video.videoWidth, height: video.videoHeight });
-    canvas.getContext("2d").drawImage(video, 0, 0);
-    const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.92));
-    return new File([blob], "webcam.jpg", { type: "image/jpeg" });
-  }
-
-  return { start, frame, stop };
 }
 
 // A photo dropped on or pasted into any part of the page.
@@ -229,17 +173,19 @@ export function acceptGlobalDrop(element, veil, take) {
 // Which part of the photo the network gets: left bright in its small picture, and in words.
 
 export function createCrop(panel) {
-  const [frame, image, crop, words] = [".frame", "img.preview", ".crop", ".seen-part"].map((name) =>
+  const [frame, image, video, crop, words] = [".frame", "img", "video", ".crop", ".seen-part"].map((name) =>
     panel.querySelector(name),
   );
 
   function show() {
     const { photo } = modelInput.latest();
-    crop.hidden = !photo || !["crop", "squash"].includes(photo.fit) || image.hidden || !image.naturalWidth;
+    const media = frame.classList.contains("filming") ? video : image;
+    const sides = [media.naturalWidth ?? media.videoWidth, media.naturalHeight ?? media.videoHeight];
+    crop.hidden = !photo || media.hidden || !sides[0] || !leavesOut(photo);
     setText(words, photo ? describeFit(photo) : "");
     if (crop.hidden) return;
     const room = [frame.clientWidth, frame.clientHeight];
-    const size = fitInside([image.naturalWidth, image.naturalHeight], room);
+    const size = fitInside(sides, room);
     const [[left, width], [top, height]] = size.map((side, i) => [(room[i] - side) / 2, side]);
     const part = partOf({ left, top, width, height }, photo.box);
     for (const [name, value] of Object.entries(part)) crop.style[name] = `${value}px`;
@@ -249,6 +195,12 @@ export function createCrop(panel) {
   image.addEventListener("load", show);
   new ResizeObserver(show).observe(frame);
 }
+
+/** Whether a part of a photo is not in what the network gets. */
+const leavesOut = ({ fit, box: [left, top, right, bottom] }) =>
+  ["crop", "squash"].includes(fit) &&
+  Math.min(left, top, 1 - right, 1 - bottom) < 0.999 &&
+  (right - left) * (bottom - top) < 0.999;
 
 /** What a fit means; *stars* make words bold. */
 export function describeFit({ fit, box: [left, top, right, bottom], rows, columns }) {

@@ -133,6 +133,12 @@ export const shownResult = createChannel();
 /** What the model saw of the result on the stage: {digit, photo}, each null where there is none. */
 export const modelInput = createChannel({ digit: null, photo: null });
 
+/** What a button of the picture asks of the photo input: "choose", "live", "hold", "stop" or "remove". */
+export const photoAct = createChannel();
+
+/** What the photo input has to say, one sentence or "". */
+export const photoNews = createChannel("");
+
 /** The models of the menu by name, entries of Python's `model_entry`; one that is downloaded is added. */
 export const menuModels = createChannel(new Map());
 

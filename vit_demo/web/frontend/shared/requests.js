@@ -5,7 +5,8 @@ import { english } from "./language.js";
 
 /**
  * The server at an address. `request(fields)` resolves to its reply, `upload(file)` to {path} or {error: one sentence}; both
- * reject where there is no answer.
+ * reject where there is no answer. A request with `live: true` is about a picture that changes: the server keeps nothing of
+ * it, and drops it if this page sends another.
  *
  * @param {string} address
  * @returns {import("../types").Server}
@@ -14,7 +15,12 @@ export function connect(address) {
   const post = async (name, body, headers = {}) =>
     (await fetch(`${address}/${name}`, { method: "POST", body, headers })).json();
   const json = { "Content-Type": "application/json" };
-  return { request: (fields) => post("request", JSON.stringify(fields), json), upload: (file) => post("photo", file) };
+  const page = Math.random().toString(36).slice(2);
+  const request = (fields) =>
+    fields.live
+      ? post("live", JSON.stringify({ ...fields, live: page }), json)
+      : post("request", JSON.stringify(fields), json);
+  return { request, upload: (file) => post("photo", file) };
 }
 
 const NOT_UPLOADED = english("The photo could not be uploaded: check the connection and try again.");

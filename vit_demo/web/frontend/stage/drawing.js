@@ -1,15 +1,16 @@
 // @ts-check
-// Drawing on the picture: strokes of pointer and keys, and what the network says while they grow. Neither the history nor the
-// address nor a screen reader hears of it; the ordinary result stands at the end.
+// What changes on the picture, and what the network says meanwhile: strokes of pointer and keys, squares that are rubbed out, a
+// camera. Neither the history nor the address nor a screen reader hears of it; the ordinary result stands at the end.
 
 import { listenToKeys, listenToPointer } from "../pad/canvas.js";
 import { sketch } from "../pad/sketch.js";
-import { inkLength, toDataUrl } from "../pad/strokes.js";
+import { inkLength, toSmallUrl } from "../pad/strokes.js";
+import { camera } from "../shared/camera.js";
 import { createLive } from "../shared/live.js";
-import { pageState } from "../shared/pageState.js";
+import { pageState, withWords } from "../shared/pageState.js";
 import { playOpening } from "./opening.js";
-import { openResult } from "./result.js";
-import { isPaper, redraw, verbOf } from "./stage.js";
+import { openResult, partOfPhoto } from "./result.js";
+import { change, chooseMode, isPaper, patchOnPaper, redraw, verbOf } from "./stage.js";
 
 /** Starts drawing on the canvas of a stage; `server` is that of the requests. */
 export function createDrawing(stage, server) {
@@ -17,12 +18,14 @@ export function createDrawing(stage, server) {
   const live = createLive((fields) => server.request(fields), { onAnswer });
   const isOn = () => isPaper(stage) && verbOf(stage) === "draw";
 
-  async function onAnswer(payload, { length }) {
+  /** `made` is {fields}, with the `length` of the ink, the `frame` of a camera, and what the model saw of a photo. */
+  async function onAnswer(payload, /** @type {any} */ { length, frame, seenOf }) {
     if (payload.empty) return;
-    const result = await openResult(payload);
+    const result = await openResult(payload, seenOf);
     if (!isAsking()) return; // the ordinary result is there, or another picture
     stage.live = result;
-    if (length !== null) {
+    if (frame) camera.show(frame);
+    if (length !== undefined) {
       stage.isNewDrawing = false;
       moments.add(result, length);
     }
@@ -30,24 +33,53 @@ export function createDrawing(stage, server) {
     redraw(stage);
   }
 
-  const isAsking = () => sketch.isDrawing() || sketch.isWritten() || stage.parts.dropping.isBrushing();
+  const isAsking = () => sketch.isDrawing() || sketch.isWritten() || stage.parts.dropping.isBrushing() || camera.isOn();
 
   /** The drawing so far. */
-  function drawingSoFar() {
+  async function drawingSoFar() {
     const strokes = sketch.strokes();
     const { preset, patchSize } = pageState.get().digits;
-    const drawing = strokes.length ? toDataUrl(strokes) : null;
+    const length = inkLength(strokes);
+    const drawing = strokes.length ? await toSmallUrl(strokes) : null;
     const source = { drawing, preset, patch_size: patchSize, fit: "crop", dropped: [] };
-    return drawing && { fields: { kind: "result", live: true, source }, length: inkLength(strokes) };
+    return drawing ? { fields: { kind: "result", live: true, source }, length } : null;
   }
 
   /** The picture without the squares that are rubbed out so far. */
   function picturesSoFar() {
     const { dropping } = stage.parts;
     if (!stage.result) return null;
-    const source = { ...dropping.whole().source, dropped: [...dropping.dropped()].sort((a, b) => a - b) };
-    return { fields: { kind: "result", live: true, source }, length: null };
+    const { source: whole, picture } = dropping.whole();
+    const source = { ...whole, dropped: [...dropping.dropped()].sort((a, b) => a - b) };
+    return { fields: { kind: "result", live: true, source }, seenOf: () => picture };
   }
+
+  /** What the camera sees. */
+  function frameSoFar() {
+    const frame = camera.frame();
+    const { preset, patchSize, fit, words } = pageState.get().photos;
+    const source = { frame: frame?.url, preset, patch_size: patchSize, fit: fit ?? "crop", dropped: [] };
+    const fields = { kind: "result", live: true, source: withWords(source, words) };
+    return frame && { fields, frame: frame.url, seenOf: (payload) => partOfPhoto(frame.canvas, payload) };
+  }
+
+  /** Asks about the camera's newest frame whenever the last answer is there. */
+  function film() {
+    if (!camera.isOn()) return;
+    if (!find(".explore").classList.contains("elsewhere")) live.ask(frameSoFar);
+    requestAnimationFrame(film);
+  }
+
+  camera.subscribe(host, () => {
+    if (camera.isOn()) {
+      chooseMode(stage, "draw");
+      film();
+    } else {
+      live.stop();
+      if (!camera.isHeld()) stage.live = null; // else it stays until the frame's own result is there
+    }
+    redraw(stage);
+  });
 
   sketch.subscribe(host, () => {
     const before = moments.list().length;
@@ -57,7 +89,10 @@ export function createDrawing(stage, server) {
       moments.scrub(null);
       live.ask(drawingSoFar);
     }
-    if (sketch.isDrawing()) stage.isInvited = false;
+    if (sketch.isDrawing()) {
+      stage.isInvited = false;
+      stage.pointing.hovered = null;
+    }
     redraw(stage);
   });
 
@@ -66,6 +101,7 @@ export function createDrawing(stage, server) {
 
   /** The live answers are over: what is shown is the result on the stage. */
   function end(result) {
+    if (camera.isOn()) return;
     live.stop();
     stage.live = null;
     stage.isNewDrawing = false;
@@ -73,6 +109,13 @@ export function createDrawing(stage, server) {
     const isOfDrawing = result?.pixelated && strokes.length && !result.dropped.length;
     if (isOfDrawing) moments.add(result, inkLength(strokes), { isLast: true });
   }
+
+  canvas.addEventListener("pointermove", (event) => {
+    if (!isOn() || sketch.isDrawing() || event.pointerType !== "mouse") return;
+    const hovered = patchOnPaper(stage, event);
+    if (hovered !== stage.pointing.hovered) change(stage, { hovered });
+  });
+  canvas.addEventListener("pointerleave", () => isOn() && change(stage, { hovered: null }));
 
   return {
     /** Squares are being rubbed out. */

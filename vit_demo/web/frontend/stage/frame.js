@@ -5,6 +5,7 @@
 import { constants } from "../shared/constants.js";
 import { english, formatInteger, formatSignificant, translate } from "../shared/language.js";
 import { barOf, isUnsure, placeOf, probabilityOf } from "./format.js";
+import { captionOf, scaleOf } from "./mapWords.js";
 import { guessesOf } from "./moments.js";
 
 const MANY = 10; // squares without another answer, after which the search is offered in words
@@ -42,13 +43,13 @@ export const countOf = (result, whole) => result.dropped.length - whole.dropped.
  * What the first screen shows. `given` is {verb, task, result, whole, live, moments, at, choices, map}: `live` says that
  * the result is one of a stroke that is still being drawn, `moments` is what was said before, `at` the one that is looked at;
  * `found` is what a search for the fewest squares found, with the squares that are rubbed out then; `invites` whether the
- * drawing was the page's own; `isOwn` whether it is the visitor's; `isLooking` whether the map can be that of a square.
+ * drawing was the page's own; `drawing` is what is painted, with all that its caption is made from; `isOwn` whether it is the visitor's; `isLooking` whether the map can be that of a square.
  *
  * @param {any} given
  */
 export function frameOf(given) {
   const { verb, result, whole } = given;
-  const guesses = guessesOf(given.moments ?? [], isUnsure);
+  const guesses = given.task === "digits" ? guessesOf(given.moments ?? [], isUnsure) : [];
   const of = { ...given, guesses, doubt: result && doubtOf(result), change: result && changeOf(result, whole) };
   return {
     headline: { was: wasOf(of), text: headlineOf(of), next: nextOf(of) },
@@ -56,8 +57,18 @@ export function frameOf(given) {
     answers: result ? answersOf(of) : null,
     line: verb === "rub" ? ropeOf(of) : stripOf(of),
     doubt: of.doubt,
+    caption: result && given.drawing ? captionOf(given.drawing) : null,
+    label: given.isOnPaper && verb === "draw" ? PAPER : null,
+    scale: result && hasScale(given.drawing) ? scaleOf(given.drawing) : null,
   };
 }
+
+/** What the picture is while one draws on it, for those who do not see it. */
+const PAPER = english(
+  "Drawing pad for one digit. Draw with mouse, pen or finger; or move the pen with the arrow keys, and put it down and lift it with Space. Control Z undoes, Delete clears.",
+);
+
+const hasScale = (drawing) => Boolean(drawing?.map) && !drawing.tokens && !drawing.choices.plain;
 
 // The headline.
 
@@ -72,6 +83,7 @@ const NOW = {
   leans: english("It leans to *{label}*: {probability}."),
   unsure: english("It is unsure: *{label}* {probability}, *{other}* {less}."),
 };
+const NOW_OF_PHOTO = { ...NOW, sure: english("It sees: *{label}*.") };
 const NOW_AT_LAST = {
   sure: english("it says *{label}*."),
   leans: english("it leans to *{label}*: {probability}."),
@@ -126,7 +138,10 @@ const wasOf = (of) => {
   return told.length ? `${told.join(" … ")} …` : "";
 };
 
-const nowOf = (of) => translate((toldBefore(of).length ? NOW_AT_LAST : NOW)[of.doubt], leading(of.result));
+function nowOf(of) {
+  const now = toldBefore(of).length ? NOW_AT_LAST : of.result.pixelated ? NOW : NOW_OF_PHOTO;
+  return translate(now[of.doubt], leading(of.result));
+}
 
 function withoutOf({ result, whole, change, doubt }, count) {
   const values = { ...leading(result), count };
@@ -211,14 +226,16 @@ function mechanismOf({ result, doubt, isOwn }) {
 
 /**
  * The answers beside the picture: `rows` of {index, label, share of the bar, number, before, isFirst}, all classes in
- * their order where there are few (`isFixed`), else the first ones. `before` is the share with all squares, or null.
+ * their order where there are few (`isFixed`), else the first ones, and in a live result, which has no others, all that
+ * come next, too. `before` is the share with all squares, or null.
  */
 function answersOf({ verb, result, whole, doubt, change, live }) {
   const { predictions } = result;
-  const isFixed = predictions.length > 0 && predictions.length <= FEW && predictions[0].scores === "softmax";
+  const isFew = predictions.length > 0 && predictions.length <= FEW && (!live || result.early);
+  const isFixed = Boolean(isFew) && predictions[0].scores === "softmax";
   const listed = isFixed
     ? [...predictions].sort((a, b) => a.index - b.index)
-    : predictions.slice(0, constants.numClasses);
+    : predictions.slice(0, live ? FEW : constants.numClasses);
   const isWhole = countOf(result, whole) <= 0;
   const rivals = new Set(verb === "rub" && isFixed ? predictions.slice(0, 2).map(({ index }) => index) : []);
   return {

@@ -2,11 +2,22 @@
 // Starts a stage: its parts, the cards of its views, and the results that it is given.
 
 import { sketch } from "../pad/sketch.js";
+import { camera } from "../shared/camera.js";
 import { setConstants } from "../shared/constants.js";
 import { documentEvents, make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
 import { FIRST_VIEW } from "../shared/link.js";
-import { isAwaited, newResult, pageState, REPLACE, resultStatus, shownResult } from "../shared/pageState.js";
+import {
+  isAwaited,
+  newResult,
+  pageState,
+  photoAct,
+  photoNews,
+  REPLACE,
+  RESTORE,
+  resultStatus,
+  shownResult,
+} from "../shared/pageState.js";
 import { createReplyCache, createRequestIds, pause, SETTLE, sendRequest } from "../shared/requests.js";
 import { createCaption } from "./caption.js";
 import { createChallenge } from "./challenge.js";
@@ -62,7 +73,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   const { find, host, methods, parts } = stage;
 
   const isDrawnOn = () => isPaper(stage) && verbOf(stage) === "draw";
-  listenToPatches(stage.canvas, () => (isDrawnOn() ? null : stage.result), patchActions(stage));
+  listenToPatches(stage.canvas, () => (isDrawnOn() || camera.isOn() ? null : stage.result), patchActions(stage));
   parts.drawing = createDrawing(stage, server);
   listenToActs(stage);
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
@@ -96,6 +107,11 @@ export async function mount({ element, props, server, watch, ...given }) {
   });
   // Until a new result is there the old one stays as it is; a visitor may look around in it.
   for (const each of [pageState, resultStatus]) each.subscribe(element, () => isAwaited() || redraw(stage));
+  const seesDropped = (state) => state?.view.dropped && stage.pointing.verb === "draw";
+  pageState.subscribe(element, (state, how) => {
+    if (how === RESTORE && seesDropped(state)) stage.pointing.verb = "rub";
+  });
+  if (seesDropped(pageState.get())) stage.pointing.verb = "rub"; // of the link that the page was opened by
   const startOpening = createRequestIds(); // a payload that is opened while a later one has come is not shown
   function show({ payload, ...message }) {
     return showNext(stage, { payload: payload ?? stage.latestPayload ?? props.value, ...message }, startOpening());
@@ -170,7 +186,7 @@ function createParts(stage, request, viewModules, data) {
       modes: views.flatMap(({ modes = [] }) => modes),
       request,
     }),
-    caption: createCaption(host, methods),
+    caption: createCaption(host),
     line,
     drawing: /** @type {any} */ (null), // made once the others are there
     challenge: createChallenge(host, { request, onDrop: drop, redraw: () => redraw(stage) }),
@@ -208,6 +224,11 @@ function listenToActs(stage) {
   find(".undo").addEventListener("click", undo);
   find(".again").addEventListener("click", () => sketch.clear());
   find(".back").addEventListener("click", () => dropping.restoreAll());
+  find(".film").addEventListener("click", ({ target }) => photoAct.publish(target.closest("[data-way]")?.dataset.way));
+  stage.picture.addEventListener("click", ({ target }) => {
+    if (host.classList.contains("invites") && !target.closest("button")) photoAct.publish("choose");
+  });
+  photoNews.subscribe(host, () => redraw(stage));
   documentEvents(host)("keydown", (event) => {
     const { key, ctrlKey, metaKey, altKey, shiftKey, target } = event;
     const isTyped = target.matches?.("input:not([type=radio], [type=range], [type=checkbox]), textarea, select");

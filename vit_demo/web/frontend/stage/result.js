@@ -1,23 +1,35 @@
 // @ts-check
 // A result: the payload of one forward pass, decoded, with everything that can be drawn without another request.
 
-import { loadImage } from "../shared/dom.js";
+import { loadImage, make } from "../shared/dom.js";
 import { translateName } from "../shared/language.js";
 import { inkOf, onPaper } from "./heatmapColours.js";
 
 /**
  * Decodes a payload and its picture.
  * `image` is the address of what the model saw; `picture` is what is shown of it, with its address; a digit's `ink` lies over
- * the colours of its map.
+ * the colours of its map. Of a photo that changes the server sends none: `seenOf(payload)` is what the model saw.
  *
  * @param {import("../types").ResultPayload} payload
+ * @param {(payload: import("../types").ResultPayload) => any} [seenOf]
  */
-export async function openResult(payload) {
-  const seen = await loadImage(payload.image);
+export async function openResult(payload, seenOf) {
+  const seen = payload.image || !seenOf ? await loadImage(payload.image) : seenOf(payload);
   const ink = payload.pixelated ? inkOf(seen) : null;
   const picture = ink ? onPaper(ink) : seen;
   const pictureUrl = ink ? picture.toDataURL() : payload.image;
   return { ...decodeResult(payload), picture, ink, pictureUrl };
+}
+
+/** The part of a photo that the model saw, as a canvas; bars beside it are grey. */
+export function partOfPhoto(photo, { size: [width, height], photo: { box } }) {
+  const canvas = make("canvas", { width, height });
+  const context = canvas.getContext("2d");
+  const [left, top, right, bottom] = box.map((share, i) => share * (i % 2 ? photo.height : photo.width));
+  context.fillStyle = "grey";
+  context.fillRect(0, 0, width, height);
+  context.drawImage(photo, left, top, right - left, bottom - top, 0, 0, width, height);
+  return canvas;
 }
 
 /** @param {import("../types").ResultPayload} payload */
@@ -46,6 +58,7 @@ export function decodeResult(payload) {
     early: payload.early && decodeFloat32(payload.early), // [blocks + 1, classes]: the answers before and after each block
     tokenOf: tokensOfPatches(numPatches, numPrefixTokens, dropped),
     predictions: decodePredictions(payload.predictions), // of every class, most likely first
+    confident: payload.confident,
     note: payload.note,
     operations: payload.operations, // multiplications with an addition, of one pass
     milliseconds: payload.milliseconds,

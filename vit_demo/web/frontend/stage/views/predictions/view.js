@@ -11,6 +11,8 @@ const MOST_LISTED = 200; // of a list that is searched; more would only be scrol
 const SWAP = 500; // milliseconds between two changes of the order, which could not be read any faster
 const GLIDE = 250; // milliseconds
 
+const NOTHING = { isFirst: false, isRival: true, share: 0, number: "", before: null, label: "" };
+
 const NO_CLASSES = english("This model has no classifier head: it predicts no class, and no heatmap can be about one.");
 
 export const html = `
@@ -98,17 +100,16 @@ export function create(card, { pickClass }) {
     card.classList.toggle("unsure", Boolean(answers?.isUnsure));
     card.classList.toggle("changed", Boolean(answers?.isOther));
     if (answers) {
-      const indices = shown.map(({ index }) => index);
+      const indices = (answers.isFixed ? shown : shown.slice(0, constants.numClasses)).map(({ index }) => index);
       arrange(indices, answers);
     }
     panel.hidden = !answers || answers.isFixed || predictions.length <= constants.numClasses;
     for (const row of rows) {
-      const one = shown.find(({ index }) => index === row.index);
-      if (!one) continue; // it keeps its place until the order may change
+      const one = shown.find(({ index }) => index === row.index) ?? NOTHING; // until the order may change
       row.item.classList.toggle("first", one.isFirst);
       row.item.classList.toggle("aside", !one.isRival);
-      row.face.disabled = false;
-      setLabel(row.label, one.label);
+      row.face.disabled = Boolean(answers?.isLive);
+      if (one !== NOTHING) setLabel(row.label, one.label);
       setLabel(row.number, one.number);
       row.item.style.setProperty("--share", one.share);
       row.bar.style.width = one.share ? `max(2px, ${100 * one.share}%)` : "0";

@@ -2,7 +2,7 @@
 // "Teach your own classes": a box a class, to which the picture beside it, files and the webcam are added. The page then uses
 // the network that the server made of them, so that whatever it shows is about these classes.
 
-import { createWebcam, NO_WEBCAM } from "../../../inputs/photoInput.js";
+import { createWebcam, NO_CAMERA } from "../../../shared/camera.js";
 import { constants } from "../../../shared/constants.js";
 import { make, makeButton, onFiles, setText, track } from "../../../shared/dom.js";
 import { english, languageChange, translate } from "../../../shared/language.js";
@@ -146,7 +146,7 @@ export function create(card, { request, upload }) {
           if (isHeld) await addFiles(one, [await webcam.frame()]);
         }
       } catch {
-        say(NO_WEBCAM);
+        say(NO_CAMERA);
       }
       webcam.stop();
     }
