@@ -7,13 +7,14 @@ from .choosing import STAGE, Page, Points, on_paper
 
 NETWORK = """() => {
   const plain = window.fetch;
-  window.live = { asked: 0, answered: 0, run: "", isLost: false };
+  window.live = { asked: 0, answered: 0, run: "", isLost: false, isHeld: false };
   window.fetch = async (...request) => {
-    if (!String(request[1]?.body ?? "").includes('"live":true')) return plain(...request);
+    if (!String(request[0]).endsWith("/live")) return plain(...request);
     window.live.asked++;
     try {
       if (window.live.isLost) throw new TypeError("lost");
       const reply = await plain(...request);
+      while (window.live.isHeld) await new Promise((resolve) => setTimeout(resolve, 20));
       window.live.run = (await reply.clone().json()).result?.run ?? window.live.run;
       return reply;
     } finally {
@@ -21,7 +22,7 @@ NETWORK = """() => {
     }
   };
 }"""
-"""Counts the questions of a stroke that is still being drawn, keeps the newest answer's run, and loses them on request."""
+"""Counts the questions of a stroke that is still being drawn, keeps the newest answer's run, and loses or holds answers."""
 
 WATCH = """(selector) => {
   const parts = [...document.querySelectorAll(selector)];

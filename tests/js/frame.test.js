@@ -6,8 +6,7 @@ import { test } from "node:test";
 import "./helpers.js";
 import { changeOf, countOf, doubtOf, earlyOf, frameOf } from "../../vit_demo/web/frontend/stage/frame.js";
 
-const NOTE = "Low confidence: this may not be a single digit.";
-const SURE_FROM = 0.6; // of the tests: below, the server's note says that the network is unsure
+const SURE_FROM = 0.6; // of the tests: below, the server says that the network is unsure
 
 const plain = (text) => text.replaceAll("\u00a0", " ").replaceAll("*", "");
 const percentOf = (value) => (value >= 0.9995 ? ">99.9 %" : value < 0.001 ? "<0.1 %" : `${(100 * value).toFixed(1)} %`);
@@ -24,7 +23,7 @@ function resultOf(probabilities, { dropped = [], scores = "softmax", ...more } =
     .sort((one, other) => other.probability - one.probability);
   const isSure = !predictions.length || predictions[0].probability >= SURE_FROM;
   return {
-    ...{ predictions, dropped, note: isSure ? "" : NOTE, source: {}, pixelated: true, exampleDigit: undefined },
+    ...{ predictions, dropped, confident: isSure, source: {}, pixelated: true, exampleDigit: undefined },
     ...{ numPatches: 16, rows: 4, columns: 4, numBlocks: 6, tokenOf: Int32Array.from({ length: 16 }, (_, i) => i) },
     ...more,
   };
@@ -96,6 +95,17 @@ test("an answer below the threshold is never another answer", () => {
     const { headline, answers } = frame({ verb: "rub", result: other, whole });
     assert.equal(answers.isOther, isOther, `${seven}`);
     assert.equal(/it says 3/.test(plain(headline.text)), isOther, headline.text);
+  }
+});
+
+test("of a photo it says what it sees, by the same rule", () => {
+  for (const [seven, three, doubt] of DOUBTS) {
+    const result = ten(seven, three, { pixelated: false });
+    const { headline, mechanism, answers } = frame({ result, task: "photos" });
+    assert.equal(plain(headline.text) === "It sees: 7.", doubt === "sure", headline.text);
+    assert.equal(/is unsure/.test(headline.text), doubt === "unsure", headline.text);
+    assert.equal(/and is unsure\.$/.test(mechanism), doubt === "unsure", mechanism);
+    assert.equal(answers.isUnsure, doubt !== "sure");
   }
 });
 
