@@ -286,8 +286,8 @@ def test_a_key_presses_its_verb_wherever_one_is_but_in_a_field(hand: Hand) -> No
     page = hand.page
     for key, verb in (("r", "rub"), ("L", "look"), ("d", "draw"), ("R", "rub")):
         page.keyboard.press(key)
-        assert page.locator(".stage").get_attribute("data-verb") == verb
-        assert page.locator(f"[data-mode={verb}]").get_attribute("aria-pressed") == "true"
+        page.wait_for_selector(f".stage[data-verb={verb}] [data-mode={verb}][aria-pressed=true]")
     page.locator("#preset").focus()
     page.keyboard.press("d")
+    frames(page)
     assert page.locator(".stage").get_attribute("data-verb") == "rub"

@@ -93,9 +93,9 @@ test("a visitor leads back to any moment but the last, which is now", () => {
 
 test("a drawing has a bounded number of moments", () => {
   const moments = createMoments();
-  for (let i = 0; i < 1600; i++) moments.add(resultOf(1), i);
-  assert.equal(moments.list().length, 1500);
-  assert.equal(moments.list().at(-1).length, 1599, "the oldest are forgotten");
+  for (let i = 0; i < 1000; i++) moments.add(resultOf(1), i);
+  assert.equal(moments.list().length, 900);
+  assert.equal(moments.list().at(-1).length, 999, "the oldest are forgotten");
 });
 
 test("guesses cover the ink in their order, and each is marked where it was surest", () => {
