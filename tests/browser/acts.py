@@ -7,7 +7,8 @@ from .choosing import STAGE, Page, Points, on_paper
 
 NETWORK = """() => {
   const plain = window.fetch;
-  window.live = { asked: 0, answered: 0, run: "", isLost: false, isHeld: false };
+  window.live = { asked: 0, answered: 0, run: "", isLost: false, isHeld: false, ended: 0 };
+  document.addEventListener("lostpointercapture", () => setTimeout(() => window.live.ended++), true);
   window.fetch = async (...request) => {
     if (!String(request[0]).endsWith("/live")) return plain(...request);
     window.live.asked++;
@@ -22,7 +23,8 @@ NETWORK = """() => {
     }
   };
 }"""
-"""Counts the questions of a stroke that is still being drawn, keeps the newest answer's run, and loses or holds answers."""
+"""Counts the questions of a stroke that is still being drawn, keeps the newest answer's run, and loses or holds answers; counts
+the strokes that have ended."""
 
 WATCH = """(selector) => {
   const parts = [...document.querySelectorAll(selector)];
@@ -158,7 +160,10 @@ class Hand:
             self.touch("Move", place) if self.has_fingers else self.page.mouse.move(*place)
 
     def up(self) -> None:
+        """Lifts the hand, and waits until the page knows it."""
+        ended = self.page.evaluate("live.ended")
         self.touch("End") if self.has_fingers else self.page.mouse.up()
+        self.page.wait_for_function("ended => live.ended > ended", arg=ended)
 
     def draw(self, *strokes: Points, within: Callable[[], object] = lambda: None) -> None:
         """Draws strokes of the paper; ``within()`` is called before each is ended."""
