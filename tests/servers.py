@@ -7,11 +7,12 @@ import random
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
+
+from .asynchronous import PATIENCE, until
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -53,15 +54,16 @@ def start(port: int, *command: str, **settings: str) -> subprocess.Popen[str]:
 
 def wait_for(port: int, process: subprocess.Popen[str], log: Path | None = None) -> None:
     """Waits until the page is served; what the process has printed is the message if it ends instead."""
-    deadline = time.monotonic() + 180  # importing torch takes long on a busy machine
-    while time.monotonic() < deadline:
+
+    def is_served() -> bool:
         try:
-            urlopen(f"http://127.0.0.1:{port}/healthz", timeout=30).close()
-            return
+            urlopen(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE).close()
         except OSError:
             assert process.poll() is None, log.read_text() if log else process.stdout.read()
-            time.sleep(0.1)
-    raise AssertionError("it did not start")
+            return False
+        return True
+
+    until(is_served)
 
 
 def page_routes(handle: Callable[[Any], Awaitable[bytes]]) -> list[Route]:
