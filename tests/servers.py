@@ -24,16 +24,25 @@ UNASSIGNED = range(20_000, 30_000)
 """Below the ports that the system gives to clients: one of those could be taken again before the server listens."""
 
 
+_held: list[socket.socket] = []
+
+
 def free_port(*wanted: int) -> int:
-    """The first port that can be bound, or any other."""
-    for port in (*wanted, *random.sample(UNASSIGNED, 100)):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("0.0.0.0", port))
-            except OSError:
-                continue
-            return port
+    """The first port that nobody has, or any other.
+
+    It stays bound here, where only who asks for a shared address may listen: no other program of tests is given it
+    before the server starts.
+    """
+    for port in (*wanted, *random.SystemRandom().sample(UNASSIGNED, 100)):
+        held = socket.socket()
+        try:
+            held.bind(("0.0.0.0", port))
+        except OSError:
+            held.close()
+            continue
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _held.append(held)
+        return port
     raise OSError("no port is free")
 
 

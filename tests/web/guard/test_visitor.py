@@ -46,8 +46,7 @@ def blocked(monkeypatch):
         def work():
             owners.append(set(self.owners))
             try:
-                while not go_on.wait(0.02):
-                    job.report(1, 2)
+                until(lambda: job.report(1, 2) or go_on.is_set())
             except job.Cancelled:
                 stopped.append(self)
                 raise
