@@ -155,6 +155,8 @@ def test_photos_are_taught_from_files(page: Page, address: str) -> None:
         boxes(page).nth(index).locator("input[type=file]").set_input_files(str(EXAMPLE_PHOTOS[examples[1]].path))
     page.locator("[data-teach=accuracy]").get_by_text("of 4 are right").wait_for()
     page.get_by_role("button", name="Look into it").click()
+    # The answer of the network before this one is "cats", too.
+    page.wait_for_function(f"{STAGE}.current()?.source.preset === document.querySelector('#preset').value")
     page.locator(".predictions .first .label", has_text="cats").wait_for()
     preset = trained_preset(page.evaluate(f"{STAGE}.current().source.preset"))
     ex = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, preset.name)
