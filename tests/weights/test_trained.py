@@ -1,5 +1,7 @@
 """Networks that people train themselves, in memory under a name of their own."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -49,7 +51,7 @@ def networks_of(memory, monkeypatch):
 
 def test_a_network_before_its_training_takes_no_memory_and_an_hour_is_an_hour(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(trained.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(trained, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     kept = networks_of(1 << 31, monkeypatch)
     name = keep_before(lambda: random_network(DEFAULT_CONFIG, 7), DEFAULT_CONFIG, 0.1)
     assert kept._kept[name][2] < 2000

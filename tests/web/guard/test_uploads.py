@@ -173,7 +173,8 @@ def test_old_uploads_are_deleted_and_the_oldest_when_the_folder_is_full(tmp_path
 
 def test_uploads_take_half_of_a_small_disk_at_most(tmp_path, monkeypatch):
     monkeypatch.setattr(uploads, "_folder", tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=4 * len(png())))
+    small = SimpleNamespace(disk_usage=lambda path: SimpleNamespace(total=4 * len(png())), rmtree=shutil.rmtree)
+    monkeypatch.setattr(uploads, "shutil", small)
     cleaner, now = uploads.UploadCleaner(), time.time()
     files = [tmp_path / name for name in ("old.png", "new.png", "newer.png")]
     for age, file in zip((300, 200, 100), files, strict=True):

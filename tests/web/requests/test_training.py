@@ -5,10 +5,11 @@ import gc
 import io
 import json
 import threading
-import time
 import weakref
 import zipfile
 import zlib
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from vit_demo.web.requests.training import handle_training
 from vit_demo.weights import costs, trained
 
 from ... import asynchronous
+from ...asynchronous import until
 from ...replies import complete
 
 TINY = ViTConfig(
@@ -48,8 +50,7 @@ def run(*requests: dict[str, Any], who: str = "") -> list[dict[str, Any]]:
 
 def finished(begin: dict[str, Any], **more: Any) -> dict[str, Any]:
     [reply] = run({"begin": begin, **more})
-    until = time.monotonic() + 60
-    while reply["state"] in ("waiting", "running") and time.monotonic() < until:
+    while reply["state"] in ("waiting", "running"):
         [reply] = run({"run": reply["run"]})
     return reply
 
@@ -166,33 +167,29 @@ def test_a_network_that_was_used_is_gone_after_its_hour_as_well(monkeypatch):
 
 
 def test_runs_of_one_address_take_turns_and_leave_a_core_to_others():
-    long = {**BEGIN, "steps": 3000}
+    long = {**BEGIN, "steps": 6000}
     [mine], [second] = run({"begin": long}, who="a"), run({"begin": long}, who="a")
     [theirs] = run({"begin": long}, who="b")
     names = {"mine": mine["run"], "second": second["run"], "theirs": theirs["run"]}
-    until = time.monotonic() + 30
 
     def states() -> dict[str, str]:
         return {which: run({"run": name})[0]["state"] for which, name in names.items()}
 
-    while (found := states()) != {"mine": "running", "second": "waiting", "theirs": "running"}:
-        assert time.monotonic() < until, found
+    until(lambda: states() == {"mine": "running", "second": "waiting", "theirs": "running"})
     run({"run": names.pop("mine"), "cancel": True})
-    while (found := states()) != {"second": "running", "theirs": "running"}:
-        assert time.monotonic() < until, found
+    until(lambda: states() == {"second": "running", "theirs": "running"})
     for name in names.values():
         run({"run": name, "cancel": True})
-        while run({"run": name})[0]["state"] != "ended" and time.monotonic() < until:
-            time.sleep(0.05)
+        until(lambda name=name: run({"run": name})[0]["state"] == "ended")
         assert run({"run": name})[0]["model"] == ""
 
 
 def test_a_run_ends_when_nobody_asks(monkeypatch):
-    monkeypatch.setattr("vit_demo.service.job.GRACE", 0.05)
-    [reply] = run({"begin": {**BEGIN, "steps": 3000}})
-    time.sleep(1.0)
+    [reply] = run({"begin": {**BEGIN, "steps": 6000}})
+    monkeypatch.setattr("vit_demo.service.job.GRACE", 0.0)
+    until(lambda: not get_engine().jobs._active)
     [later] = run({"run": reply["run"]})
-    assert later["state"] == "ended" and later["step"] < 3000
+    assert later["state"] == "ended" and later["step"] < 6000
 
 
 def test_a_run_goes_on_from_a_trained_network(done):
@@ -217,8 +214,10 @@ def test_a_training_counts_with_its_memory(begin, monkeypatch):
 
 
 def test_a_training_ends_with_its_time(monkeypatch):
-    monkeypatch.setattr(training, "MAX_SECONDS", 0.1)
-    found = finished({**BEGIN, "config": {**FIELDS, "depth": 8, "patch_size": 4}, "steps": 10, "seconds": 0.1})
+    ticks = count()
+    monkeypatch.setattr(training, "time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
+    monkeypatch.setattr(training, "MAX_SECONDS", 3.0)
+    found = finished({**BEGIN, "steps": 10, "seconds": 1})
     assert found["state"] == "done" and 0 < found["step"] < found["steps"] == 10
     assert found["accuracy"][-1][0] == found["step"] and found["model"]
 
