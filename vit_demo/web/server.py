@@ -13,7 +13,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import NoReturn
 
@@ -25,6 +25,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.defaults import MAX_PICTURE_BYTES
@@ -34,6 +35,7 @@ from vit_demo.service.engine import get_engine
 from vit_demo.service.job import owner
 from vit_demo.service.jobs import SHUTTING_DOWN
 from vit_demo.version import __version__
+from vit_demo.web import settings
 from vit_demo.web.api import documents, mcp
 from vit_demo.web.catalog import example_photos
 from vit_demo.web.frontend import head, modules
@@ -156,7 +158,7 @@ def asgi_app() -> FastAPI:
         *head.routes(),
     ]
     own += [*documents.routes(page), Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
-    middleware = [Middleware(Measured), *guard(page), Middleware(Compression)]
+    middleware = [Middleware(Started), Middleware(Measured), *guard(page), Middleware(Compression)]
     app = FastAPI(routes=own, lifespan=lambda _: _cleaned(page), openapi_url=None, middleware=middleware)
     app.state.page = page
     page._queue.sleep_when_free = page._queue.progress_update_sleep_when_free = QUEUE_SECONDS
@@ -168,12 +170,35 @@ def asgi_app() -> FastAPI:
         css=read_styles("page.css"),
         ssr_mode=False,
         mcp_server=mcp.install(),
+        root_path=settings.root_path() if "://" in settings.root_path() else "",  # a path is that of each request
         max_file_size=MAX_PICTURE_BYTES,
         run_history=False,
         enable_monitoring=False,
         footer_links=[],
     )
     return app
+
+
+class Started:
+    """ASGI middleware that starts the application with its first request, as nobody does who mounts it in another."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app, self._lock = app, asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles a request once the application runs."""
+        async with self._lock if scope["type"] == "http" else nullcontext():
+            if scope["type"] == "http" and not scope["app"].state.page.is_running:
+                ready = asyncio.Event()
+                self._running = asyncio.create_task(_run(scope["app"], ready))
+                await ready.wait()
+        await self._app(scope, receive, send)
+
+
+async def _run(app: FastAPI, ready: asyncio.Event) -> None:
+    async with app.router.lifespan_context(app):
+        ready.set()
+        await asyncio.Event().wait()
 
 
 @asynccontextmanager

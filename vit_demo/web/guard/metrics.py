@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.service.engine import get_engine
 from vit_demo.web import settings
-from vit_demo.web.guard.headers import client_address, path_of
+from vit_demo.web.guard.headers import client_address, path_of, set_root
 from vit_demo.web.guard.log import request_id
 
 registry = prometheus.CollectorRegistry()
@@ -69,6 +69,7 @@ class Measured:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        set_root(scope)
         about, started, status = scope.setdefault("state", {}), time.perf_counter(), 499  # until there is a response
         request_id.set(name := token_hex(8))
 

@@ -12,7 +12,7 @@ import gradio as gr
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.defaults import MAX_PICTURE_BYTES
@@ -144,7 +144,9 @@ class Addresses(_Part):
         bodies.check_framing(scope, is_change(scope))
         set_owner(scope)
         scope[VISITOR] = client_address(scope)
-        await self.app(scope, receive, send)
+        is_page = scope["path"] == scope.get("root_path") != ""  # without the slash below which the browser asks
+        query = scope.get("query_string", b"").decode("latin-1")
+        await (RedirectResponse(f"{scope['path']}/?{query}".rstrip("?")) if is_page else self.app)(scope, receive, send)
 
 
 class Shares(_Part):
