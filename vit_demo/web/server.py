@@ -112,6 +112,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
         app,
         loop="asyncio",
         http=Protocol,
+        ws="none",
         log_level="warning",
         proxy_headers=False,
         server_header=False,

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import h11
@@ -25,6 +26,9 @@ IDLE_SECONDS = 30.0
 
 IDLE_STREAM = re.compile(r"/(heartbeat/[^/]*|mcp/?)$")
 """Streams that some clients open, and in which nothing is ever sent that they need."""
+
+INVALID_SECONDS = 0.5
+"""Time after which a connection ends that sent what is not HTTP: its visitor has no other pace."""
 
 READER_SECONDS, READER_BYTES = 10.0, 100_000
 """Time within which so much of a response must be read, or its rest."""
@@ -53,7 +57,7 @@ class Protocol(H11Protocol):
     """uvicorn's HTTP protocol, which ends connections that are too many, idle, or read too slowly."""
 
     address = ""
-    _idle_since, _unread = 0.0, 0
+    _idle_since, _unread, _is_invalid = 0.0, 0, False
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -77,6 +81,18 @@ class Protocol(H11Protocol):
         """Notes when the connection became idle."""
         self._idle_since = self.loop.time()
         super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Says after ``INVALID_SECONDS`` that this is no HTTP, and reads no more."""
+        self.transport.pause_reading()  # type: ignore[attr-defined]
+        if not self._is_invalid:
+            self._is_invalid = True
+            self.loop.call_later(INVALID_SECONDS, self._end, msg)
+
+    def _end(self, msg: str) -> None:
+        with suppress(h11.LocalProtocolError):  # in the middle of a response, or after the visitor has left
+            super().send_400_response(msg)
+        self.transport.close()
 
     def pause_writing(self) -> None:
         """Called for a response that is not read at once: ends the largest of who holds most, if all are too much."""
