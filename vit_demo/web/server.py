@@ -5,6 +5,7 @@ import ctypes
 import errno
 import faulthandler
 import gc
+import itertools
 import os
 import signal
 import socket
@@ -30,7 +31,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import BusyError, InputError
-from vit_demo.resources import raise_descriptor_limit, trim_memory
+from vit_demo.resources import descriptor_limit, raise_descriptor_limit, trim_memory
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import owner
 from vit_demo.service.jobs import SHUTTING_DOWN
@@ -79,8 +80,8 @@ then takes some time to free the memory, on a busy machine seconds, and Docker w
 HEALTH_SECONDS = 3.0
 """Time in which a worker must answer."""
 
-CLEANING_SECONDS = 60.0
-"""Time between two searches for what can be deleted or given back."""
+UPLOADS_SECONDS, CLEANING_SECONDS = 5.0, 60.0
+"""Time between two searches for uploads that can be deleted, and for what else can be given back."""
 
 
 def launch(host: str | None = None, port: int | None = None, *, wait: bool = True) -> gr.Blocks:
@@ -113,6 +114,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
         loop="asyncio",
         http=Protocol,
         ws="none",
+        backlog=min(2048, descriptor_limit() // 4),  # so many are accepted before ``Protocol`` can refuse any
         log_level="warning",
         proxy_headers=False,
         server_header=False,
@@ -208,12 +210,13 @@ async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
     cleaner = uploads.UploadCleaner()
 
     async def clean() -> None:
-        while True:
-            await asyncio.sleep(CLEANING_SECONDS)
-            forget_ended(page)
-            await asyncio.to_thread(trim_memory)  # or else thousands of varied requests leave more and more of it
+        for number in itertools.count(1):
+            await asyncio.sleep(UPLOADS_SECONDS)
             with suppress(OSError):  # for instance of a file that has been deleted meanwhile
                 await asyncio.to_thread(cleaner.clean, time.time())
+            if number % (CLEANING_SECONDS // UPLOADS_SECONDS) == 0:
+                forget_ended(page)
+                await asyncio.to_thread(trim_memory)  # or else thousands of varied requests leave more and more of it
 
     asyncio.get_running_loop().set_exception_handler(log.handle_error)
     cleaning = asyncio.create_task(clean())

@@ -20,6 +20,7 @@ from vit_demo.web.requests.poll import handle
 from vit_demo.weights import PRESETS, trained
 from vit_demo.weights.taught import MAX_LINK, commit_of
 from vit_demo.weights.trained import Shares
+from vit_demo.words.texts import NOT_SHOWN
 
 from ...asynchronous import run
 from ...replies import unpack
@@ -116,6 +117,7 @@ def test_one_class_teaches_nothing_yet_and_one_example_says_nothing_of_others():
         ([CLASSES[0], {**CLASSES[1], "name": "b\u2028c"}], "one line"),
         ([CLASSES[0], {**CLASSES[1], "name": "b\ud800"}], "one line"),
         ([CLASSES[0], {**CLASSES[1], "name": None}], "one line"),
+        *(([CLASSES[0], {**CLASSES[1], "name": f"b{mark}c"}], "one line") for mark in sorted(NOT_SHOWN)),
         ([CLASSES[0], {"name": "b", "examples": [{"upload": "/etc/passwd"}]}], "not on the server"),
         ([CLASSES[0], {"name": "b", "examples": [{"digit": "data:image/png;base64,AAAA"}]}], ""),
         ([CLASSES[0], {"name": "b", "examples": ["x"]}], "no source"),
@@ -156,6 +158,7 @@ def forged(head: torch.Tensor, **about: str) -> str:
         forged(torch.ones(2, 9), labels='["a", "a"]'),
         forged(torch.ones(2, 9), labels="[" * 3000),
         forged(torch.ones(2, 9), labels=json.dumps(["x" * 50, "b"])),
+        *(forged(torch.ones(2, 65), commit=COMMIT, labels=json.dumps(["a", f"b{mark}"])) for mark in sorted(NOT_SHOWN)),
         forged(torch.ones(2, 9), patch_size="x"),
         forged(torch.ones(2, 9), format="another"),
         forged(torch.ones(2, 9)),  # of other weights

@@ -9,6 +9,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import DEFAULT_MAX_INCOMPLETE_EVENT_SIZE, H11Protocol
 
+from vit_demo.resources import descriptor_limit
 from vit_demo.web import settings
 from vit_demo.web.guard.headers import VISITOR, client_address
 
@@ -16,7 +17,10 @@ READ_BYTES = 8192
 """Bytes that are read at once. Pipelined requests among them are parsed together, which takes long."""
 
 MAX_CONNECTIONS, MAX_CONNECTIONS_OF_ONE = 800, 200
-"""Open connections in all, and of one address; a proxy has its own limits."""
+"""Open connections in all, and of one address; a proxy has its own limits. See also ``OTHER_DESCRIPTORS``."""
+
+OTHER_DESCRIPTORS = 100
+"""Files and pipes that the server holds open itself. Of the others that the system allows, each connection has two."""
 
 FEW_CONNECTIONS = 8
 """Connections that an address keeps although there are ``MAX_CONNECTIONS`` and each has a request."""
@@ -73,7 +77,8 @@ class Protocol(H11Protocol):
         self.loop.call_later(READER_SECONDS, self._check)
         opened = [peer for peer in self._peers() if peer.unread or not peer.transport.is_closing()]
         own = [peer for peer in opened if peer.address == self.address] if self.address else []
-        for peers, most in ((opened, MAX_CONNECTIONS), (own, MAX_CONNECTIONS_OF_ONE)):
+        allowed = max(FEW_CONNECTIONS, (descriptor_limit() - OTHER_DESCRIPTORS) // 2)
+        for peers, most in ((opened, min(MAX_CONNECTIONS, allowed)), (own, MAX_CONNECTIONS_OF_ONE)):
             if len(peers) > most:
                 self._least_needed(peers).transport.abort()
 
