@@ -59,7 +59,8 @@ print(full - kept, full - resident())
 def test_the_server_gives_freed_memory_back_from_time_to_time(monkeypatch):
     """The heap of 20,000 varied requests was half free, in pieces."""
     trimmed = []
-    monkeypatch.setattr(server, "CLEANING_SECONDS", 0.0)
+    monkeypatch.setattr(server, "UPLOADS_SECONDS", 0.01)
+    monkeypatch.setattr(server, "CLEANING_SECONDS", 0.02)
     monkeypatch.setattr(server, "trim_memory", lambda: trimmed.append(1))
     for name in ("forget_ended", "uploads"):
         monkeypatch.setattr(server, name, Mock())

@@ -192,7 +192,8 @@ def test_a_link_to_a_network_that_is_gone_offers_to_train_it_again(opened: Page)
     link, name = opened.url, opened.evaluate("document.querySelector('.stage').__stage.current().source.preset")
     assert "training=12,0,1000,0.002" in link and "pos_embed:none" in link
     first = trained.trained_network(name).model
-    trained.networks._kept.clear()
+    for name in list(trained.networks._kept):
+        trained.networks._drop(name)
     again = opened.context.new_page()
     again.goto(link)
     box = again.locator(".train")

@@ -191,11 +191,29 @@ def test_a_call_forwards_none_of_its_headers(page, monkeypatch):
 
 
 def test_too_many_calls_at_once_are_refused(page, call, monkeypatch):
-    assert mcp.MAX_TOOL_CALLS <= 40, "Gradio's client has 40 threads"
-    monkeypatch.setattr(mcp, "MAX_TOOL_CALLS", 0)
+    assert mcp.MAX_TOOL_CALLS < mcp.MAX_FIRST_CALLS <= 40, "Gradio's client has 40 threads"
+    monkeypatch.setattr(mcp, "MAX_FIRST_CALLS", 0)
     assert "Too many tools" in call("presets").content[0].text
     monkeypatch.undo()
     assert not call("presets").isError
+
+
+def test_a_newcomers_first_call_has_a_place(page, monkeypatch):
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1")
+    calls = {f"call {n}": f"203.0.113.{n % 3}" for n in range(mcp.MAX_TOOL_CALLS)}
+    monkeypatch.setattr(page.mcp_server_obj, "_calls", calls, raising=False)
+
+    def refused(address: str) -> bool:
+        headers = {**JSON, "X_Forwarded_For": address}
+        reply = request(page, "POST", "/gradio_api/mcp/", json.dumps(TOOL_CALL).encode(), **headers)[2]
+        assert (b"tabby cat" in reply) != (b"Too many tools" in reply), reply
+        return b"Too many tools" in reply
+
+    assert refused("203.0.113.1") and not refused("203.0.113.9") and not refused("203.0.113.9"), "one after the other"
+    calls["of the newcomer"] = "203.0.113.9"
+    assert refused("203.0.113.9") and not refused("203.0.113.8")
+    calls |= {f"first call {n}": f"198.51.100.{n}" for n in range(mcp.MAX_FIRST_CALLS - len(calls))}
+    assert refused("203.0.113.8"), "what Gradio's client can do at once"
 
 
 @pytest.fixture

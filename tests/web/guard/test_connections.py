@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+import subprocess
+import sys
 import threading
 from contextlib import ExitStack
 
@@ -152,3 +154,44 @@ def test_whose_unread_responses_are_largest_loses_one(monkeypatch):
     assert [one.transport.is_aborted for one in (*greedy, modest, latest)] == [False, True, False, False, False]
     for one in (*greedy, modest, latest):
         one.loop.close()
+
+
+LIMITED = """
+import os, resource, subprocess, sys, urllib.request
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+from vit_demo.web.server import launch
+page = launch("127.0.0.1", wait=False)
+flood = subprocess.Popen([sys.executable, "-c", sys.argv[1], str(page.server_port)], stdout=subprocess.PIPE)
+flood.stdout.read(1)
+for _ in range(3):
+    print(urllib.request.urlopen(f"{page.local_url}healthz", timeout=30).status, flush=True)
+flood.kill()
+os._exit(0)
+"""
+FLOOD = """
+import socket, sys, time
+held = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(240)]
+print(1, flush=True)
+time.sleep(100)
+"""
+
+
+def test_connections_follow_a_hard_limit_on_descriptors():
+    done = subprocess.run([sys.executable, "-c", LIMITED, FLOOD], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split()[-3:] == ["200"] * 3 and "Too many open files" not in done.stderr, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(("allowed", "most"), [(64, 8), (256, 78), (1024, 462), (8192, 800)])
+def test_each_connection_has_two_descriptors(page, connections, monkeypatch, allowed, most):
+    monkeypatch.setattr(protocol, "descriptor_limit", lambda: allowed)
+    found = []
+    real = protocol.Protocol._peers
+
+    def peers(self):
+        found.append(self)
+        return real(self)
+
+    monkeypatch.setattr(protocol.Protocol, "_peers", peers)
+    opened_now = [connections(b"") for _ in range(min(most, 90) + 3)]
+    until(lambda: len(found) >= len(opened_now))
+    assert opened(page) <= most

@@ -154,7 +154,9 @@ def test_a_request_that_needs_no_body_has_none(page, connections):
     assert request(page, "GET", "/healthz", Content_Length="0")[0] == 200
 
 
-def statuses_of(addresses: tuple[bytes, ...], method: str, path: str, body: bytes = b"") -> list[int]:
+def statuses_of(
+    addresses: tuple[bytes, ...], method: str, path: str, body: bytes = b"", more: tuple[tuple[bytes, bytes], ...] = ()
+) -> list[int]:
     """Of a request from each address to an application behind the guard that answers at once."""
     statuses = []
 
@@ -171,7 +173,7 @@ def statuses_of(addresses: tuple[bytes, ...], method: str, path: str, body: byte
         guard = guarded(app)
         sent = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")] if body else []
         for address in addresses:
-            headers = [(b"host", b"x"), (b"x-forwarded-for", address), *sent]
+            headers = [(b"host", b"x"), (b"x-forwarded-for", address), *sent, *more]
             scope = {"type": "http", "method": method, "path": path, "headers": headers, "query_string": b""}
             await guard(scope, receive, send)
 
@@ -185,6 +187,60 @@ def test_files_have_a_pace_that_other_addresses_do_not_share(page, monkeypatch):
     monkeypatch.setattr(security, "FILES_WAIT_SECONDS", 0.0)
     found = statuses_of((b"203.0.113.1",) * 5 + (b"203.0.113.2",), "GET", "/healthz")
     assert found == [200, 200, 200, 200, 429, 200]
+
+
+REFUSED = {
+    "a closed route": ("GET", "/nothing", b"", (), 404),
+    "a closed method": ("PUT", "/gradio_api/queue/join", b"{}", (), 404),
+    "a file of the server": ("GET", "/gradio_api/file=/etc/passwd", b"", (), 404),
+    "a long path": ("GET", "/assets/" + "a" * 3000, b"", (), 404),
+    "a long header": ("GET", "/", b"", ((b"x-other", b"a" * 5000),), 431),
+    "no host": ("GET", "/", b"", ((b"x-forwarded-host", b"a b"),), 400),
+    "another site": ("POST", "/gradio_api/cancel", b"{}", ((b"origin", b"http://evil.example"),), 403),
+    "chunks": ("POST", "/gradio_api/queue/join", b"", ((b"transfer-encoding", b"chunked"),), 411),
+    "a body of a request that has none": ("GET", "/healthz", b"{}", (), 400),
+    "a length with zeros": ("POST", "/gradio_api/queue/join", b"", ((b"content-length", b"04"),), 400),
+    "no JSON": ("POST", "/gradio_api/vit_demo/request", b"{", (), 400),
+    "deep JSON": ("POST", "/gradio_api/vit_demo/request", b"[" * 200 + b"]" * 200, (), 400),
+    "too much JSON": ("POST", "/gradio_api/queue/join", b"[" + b"[]," * 30_000 + b"[]]", (), 413),
+    "no such endpoint": ("POST", "/gradio_api/call/nothing", b"{}", (), 404),
+    "no such stream": ("GET", "/gradio_api/call/predict/nothing", b"", (), 404),
+    "an upload without a length": ("POST", "/gradio_api/vit_demo/photo", b"", (), 411),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_has_the_pace_of_what_is_served(name, monkeypatch):
+    for pace in ("FILES", "REQUESTS"):
+        monkeypatch.setattr(security, f"{pace}_PER_SECOND", 0.1)
+        monkeypatch.setattr(security, f"{pace}_AT_ONCE", 2)
+    monkeypatch.setattr(security, "FILES_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(security, "REFUSED_SECONDS", 0.0)
+    method, path, body, more, status = REFUSED[name]
+    found = statuses_of((b"203.0.113.1",) * 3 + (b"203.0.113.2",), method, path, body, more)
+    assert found == [status, status, 429, status]
+
+
+def test_too_many_requests_wait_before_they_are_refused(monkeypatch):
+    monkeypatch.setattr(security, "FILES_PER_SECOND", 0.1)
+    monkeypatch.setattr(security, "FILES_AT_ONCE", 1)
+    monkeypatch.setattr(security, "FILES_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(security, "REFUSED_SECONDS", 0.3)
+    started = time.monotonic()
+    assert statuses_of((b"203.0.113.1",) * 3, "GET", "/healthz") == [200, 429, 429]
+    assert time.monotonic() - started >= 0.6
+
+
+def test_what_is_not_http_waits_before_it_is_refused(page, connections, monkeypatch, capfd):
+    monkeypatch.setattr(protocol, "INVALID_SECONDS", 0.4)
+    good = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    for sent, first in ((b"x\r\n\r\n", b"400"), (good + b"x\r\n\r\n" * 9, b"200"), (b"\0" * 6000, b"400")):
+        sender, started = connections(), time.monotonic()
+        sender.sendall(sent)
+        reply = b"".join(iter(lambda sender=sender: sender.recv(4096), b""))  # until it ends
+        assert reply.startswith(b"HTTP/1.1 " + first) and reply.count(b"HTTP/1.1 400") <= 1
+        assert time.monotonic() - started >= 0.4
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_requests_under_way_have_a_limit_in_all_and_for_an_address(page, connections, monkeypatch):

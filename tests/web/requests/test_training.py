@@ -158,7 +158,7 @@ def test_a_network_that_was_used_is_gone_after_its_hour_as_well(monkeypatch):
     done = finished({**BEGIN, "steps": 2})
     source = {"example": "digit-3", "preset": done["model"], "patch_size": 7, "fit": "crop"}
     assert "result" in asked({"kind": "result", "source": source})
-    monkeypatch.delitem(trained.networks._kept, done["model"])
+    trained.networks._drop(done["model"])
     for request in (
         {"kind": "model", "name": done["model"]},
         {"kind": "result", "source": {**source, "example": "test-3"}},
@@ -242,7 +242,7 @@ def test_a_trained_network_that_was_looked_into_has_one_owner():
     source = {"example": "digit-3", "preset": name, "patch_size": 7, "fit": "crop"}
     assert "map" in asked({"kind": "map", "method": "relevance", "label": 3, "source": source})["result"]
     assert name not in {key for key, *_ in get_engine()._models.list_keys()}
-    trained.networks._kept.pop(name)
+    trained.networks._drop(name)
     del model
     gc.collect()
     assert alive() is None
