@@ -5,21 +5,21 @@ request contains everything that is needed to compute its result, so nothing has
 requests share a job, and any server can respond.
 """
 
-from collections.abc import Hashable
+from collections.abc import Generator, Hashable
 from typing import Any
 
 from vit_demo.errors import ImageError, InputError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.sentences import marked
 from vit_demo.service.engine import get_engine
-from vit_demo.service.job import Cancelled, Job
-from vit_demo.service.limits import job_bytes
+from vit_demo.service.job import Cancelled, Job, Turn
 from vit_demo.web.guard.metrics import cache_bytes
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.kinds import KINDS, OtherKind
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
 from vit_demo.web.requests.packing import message_of, pack
 from vit_demo.web.requests.waiting import Unfinished, find_preset, wait_for
+from vit_demo.weights import costs
 
 REPLY_CACHE_BYTES = 16 << 20
 """Size of the cache of compressed replies."""
@@ -74,10 +74,13 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
         preset = preset.with_words(source.words)
     size = preset.check_patch_size(source.patch_size)
     requested = RequestedResult(engine, preset, source)
-    slow = kind.many_passes or (isinstance(fields, MapRequest) and fields.is_slow)
+    cost = costs.many_passes if isinstance(fields, MapRequest) and fields.is_slow else kind.cost
 
-    def work() -> bytes:
-        _replies.put(key, packed := pack({"result": compute(requested, fields)}))
+    def work() -> Generator[Turn, None, bytes]:
+        found = compute(requested, fields)
+        if isinstance(found, Generator):
+            found = yield from found
+        _replies.put(key, packed := pack({"result": found}))
         return packed
 
-    return engine.jobs.submit(key, work, source.source.pool(preset, slow=slow), job_bytes(preset, size, slow=slow))
+    return engine.jobs.submit(key, work, *source.source.turn(preset, size, cost))
