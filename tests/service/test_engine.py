@@ -208,7 +208,7 @@ def test_work_counts_with_its_memory(tiny, monkeypatch, slow):
 
 
 @pytest.mark.parametrize("slow", [False, True])
-def test_models_that_visitors_bring_have_a_pool_of_their_own(tiny, monkeypatch, slow):
+def test_models_that_visitors_bring_have_pools_of_their_own(tiny, monkeypatch, slow):
     engine, _, _ = tiny
     brought, pools = replace(PRESETS["photos-tiny"], trusted=False), []
     monkeypatch.setattr(engine.jobs, "run", lambda key, work, pool, nbytes=0: pools.append(pool))
@@ -216,7 +216,7 @@ def test_models_that_visitors_bring_have_a_pool_of_their_own(tiny, monkeypatch, 
     engine.model(brought, 8)
     file = Source(("file", 1), lambda: None, is_decoded=lambda: False)
     engine.explore_source(file, brought, 8)
-    assert pools == ["visitors"] * 3
+    assert pools == ["custom slow" if slow else "custom", "custom", "custom"]
 
 
 def test_a_device_has_one_engine_however_it_is_named(monkeypatch):

@@ -86,14 +86,15 @@ def test_work_above_a_visitors_share_of_memory_is_refused_with_a_sentence(runner
 def test_memory_is_counted_over_all_lanes_and_given_in_order(runner, all_count, monkeypatch):
     (first, go_on), order = held(runner, "first", "wide", 60), []
     large = runner.submit("large", lambda: order.append("large"), "wide", 1000)
-    until(lambda: len(runner._memory._waiting) == 1)
-    small = runner.submit("small", lambda: order.append("small"), "wide", 10)
+    until(lambda: len(runner._memory[False]._waiting) == 1)
+    medium = runner.submit("medium", lambda: order.append("medium"), "wide", 30)
     elsewhere = runner.submit("other", lambda: order.append("other"), "quick", 60)
-    until(lambda: len(runner._memory._waiting) == 3)  # the one of another pool, too
+    until(lambda: len(runner._memory[False]._waiting) == 3)
+    assert not medium.is_done, "it would fit, and keep the large one waiting"
     monkeypatch.setattr("vit_demo.service.jobs.SMALL_JOB", 50)
     assert runner.submit("little", lambda: "little", "slow", 50).result() == "little", "needs next to nothing"
     go_on.set()
-    until(lambda: first.is_done and large.is_done and small.is_done and elsewhere.is_done)
+    until(lambda: first.is_done and large.is_done and medium.is_done and elsewhere.is_done)
     assert order[0] == "large"
 
 
@@ -358,7 +359,9 @@ def test_each_lane_has_its_own_number_of_threads_and_priority_and_the_callers_st
 
 
 def test_digits_come_first():
-    assert POOLS["digits"].niceness < min(pool.niceness for name, pool in POOLS.items() if name != "digits")
+    assert POOLS["digits"].niceness < min(
+        pool.niceness for name, pool in POOLS.items() if name not in ("digits", "health")
+    )
 
 
 @pytest.mark.parametrize("names_its_cause", [True, False])

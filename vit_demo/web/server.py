@@ -18,6 +18,10 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import NoReturn
 
+# Before numpy is imported: its products of small matrices take thirty times as long when threads that other work keeps
+# from running wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import gradio as gr
 import uvicorn
 from fastapi import FastAPI
@@ -33,7 +37,6 @@ from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import BusyError, InputError
 from vit_demo.resources import descriptor_limit, raise_descriptor_limit, trim_memory
 from vit_demo.service.engine import get_engine
-from vit_demo.service.job import owner
 from vit_demo.service.jobs import SHUTTING_DOWN
 from vit_demo.version import __version__
 from vit_demo.web import settings
@@ -278,10 +281,9 @@ def _listen(host: str | None, port: int | None) -> socket.socket:
 async def healthz(_: Request) -> JSONResponse:
     """Status, device, loaded presets and version of the server; 503 if a worker is stuck or none answers in time."""
     engine = get_engine()
-    owner.set("health")  # whose turn comes however many visitors wait
     try:
         async with asyncio.timeout(HEALTH_SECONDS):
-            await engine.jobs.run_async("health", lambda: None, "digits")
+            await engine.jobs.run_async("health", lambda: None, "health")
         if engine.jobs.is_stuck:
             raise TimeoutError
     except (TimeoutError, BusyError) as error:

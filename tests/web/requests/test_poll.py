@@ -176,9 +176,9 @@ def test_work_of_many_passes_never_delays_digits_and_counts_as_more_memory(
     jobs, submitted = get_engine().jobs, []
     submit_job = jobs.submit
 
-    def submit(key, work, pool, nbytes=0):
+    def submit(key, work, pool, nbytes, seconds):
         submitted.append((pool, nbytes))
-        return submit_job(key, work, pool, nbytes)
+        return submit_job(key, work, pool, nbytes, seconds)
 
     monkeypatch.setattr(jobs, "submit", submit)
     handle({"kind": kind, "source": source, **details})

@@ -21,7 +21,7 @@ import vit_demo
 from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViTConfig
 from vit_demo.service.engine import get_engine
-from vit_demo.service.job import Job, owner
+from vit_demo.service.job import Job, Turn, owner
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.requests import kinds, poll, training
 from vit_demo.web.requests.packing import pack
@@ -184,6 +184,26 @@ def test_runs_of_one_address_take_turns_and_leave_a_core_to_others():
         assert run({"run": name})[0]["model"] == ""
 
 
+def test_a_short_run_comes_before_the_long_ones_that_wait_and_each_says_how_long():
+    """Behind sixteen who train for a minute, ten seconds waited for eight minutes."""
+    minute, names = {**BEGIN, "steps": None, "seconds": 60}, []
+    try:
+        for address in range(6):
+            names.append(run({"begin": minute}, who=f"{address}")[0]["run"])
+        until(lambda: get_engine().jobs.queues["training"].count() == 4)
+        [short] = run({"begin": {**minute, "seconds": 10}}, who="newcomer")
+        names.append(short["run"])
+        [last] = run({"begin": minute}, who="last")
+        names.append(last["run"])
+        assert 0 < short["wait"] <= 60, "of those that run"
+        assert short["wait"] + 100 < last["wait"] <= 4 * 30 + 5 + 60
+        assert [job.turn.seconds for job in get_engine().jobs.queues["training"].before(None)] == [10, *5 * [60]]
+    finally:
+        for name in names:
+            run({"run": name, "cancel": True})
+        until(lambda: not get_engine().jobs.queues["training"].count())
+
+
 def test_a_run_ends_when_nobody_asks(monkeypatch):
     [reply] = run({"begin": {**BEGIN, "steps": 6000}})
     monkeypatch.setattr("vit_demo.service.job.GRACE", 0.0)
@@ -208,9 +228,11 @@ def test_a_training_that_would_take_all_memory_is_refused(heads):
 @pytest.mark.parametrize("begin", [BEGIN, {**BEGIN, "steps": None, "seconds": 10}], ids=["by steps", "by seconds"])
 def test_a_training_counts_with_its_memory(begin, monkeypatch):
     begun = []
-    monkeypatch.setattr(get_engine().jobs, "submit", lambda *given: begun.append(given) or Job(None, lambda: None))
+    waiting = Job(None, lambda: None, Turn("training"))
+    monkeypatch.setattr(get_engine().jobs, "submit", lambda *given: begun.append(given) or waiting)
     run({"begin": begin})
-    assert begun[0][2:] == ("training", costs.training_step(TINY, 64).nbytes)
+    step = costs.training_step(TINY, 64)
+    assert begun[0][2:] == ("training", step.nbytes, 25 * step.seconds if begin["steps"] else 10)
 
 
 def test_a_training_ends_with_its_time(monkeypatch):
@@ -223,7 +245,7 @@ def test_a_training_ends_with_its_time(monkeypatch):
 
 
 def test_others_drive_out_no_run(monkeypatch):
-    monkeypatch.setattr(get_engine().jobs, "submit", lambda *_: Job(None, lambda: None))
+    monkeypatch.setattr(get_engine().jobs, "submit", lambda *_: Job(None, lambda: None, Turn("training")))
     monkeypatch.setattr(training, "POLL_SECONDS", 0.0)
     [mine] = run({"begin": BEGIN}, who="me")
     for address in "abcd":
