@@ -146,7 +146,7 @@ def test_a_request_is_one_line_without_what_it_holds(page, lines):
 
 
 def test_a_failure_is_one_line_with_the_id_of_its_request(page, lines, monkeypatch, empty_replies):
-    def fail(*_):
+    def fail(*_, **__):
         raise RuntimeError("first\nsecond \x1b")
 
     monkeypatch.setattr("vit_demo.web.requests.kinds.payload", fail)
