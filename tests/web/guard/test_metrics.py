@@ -189,7 +189,7 @@ def test_every_text_of_a_record_is_cut_and_on_one_line(lines):
 
 
 def test_a_failure_is_one_line_with_the_id_of_its_request(page, lines, monkeypatch, empty_replies):
-    def fail(*_):
+    def fail(*_, **__):
         raise RuntimeError("first\nsecond \x1b")
 
     monkeypatch.setattr("vit_demo.web.requests.kinds.payload", fail)

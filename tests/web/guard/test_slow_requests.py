@@ -1,6 +1,7 @@
 """Bodies that arrive slowly or in tiny pieces, and connections that are only held, keep nobody else waiting."""
 
 import asyncio
+import gzip
 import json
 import time
 from collections import Counter
@@ -10,7 +11,7 @@ from itertools import count
 import h11
 import pytest
 
-from vit_demo.web.guard import bodies, protocol, security
+from vit_demo.web.guard import bodies, protocol, quota, security
 from vit_demo.web.guard.bodies import Arrivals, RequestRefused
 
 from ...asynchronous import run as run_apart
@@ -289,3 +290,53 @@ def test_the_bytes_of_bodies_have_a_pace_that_other_addresses_do_not_share(monke
     body = json.dumps({"data": "x" * 10_000}).encode()
     found = statuses_of((b"203.0.113.1",) * 6 + (b"203.0.113.2",), "POST", "/mcp/", body)
     assert found == [200, 200, 200, 429, 429, 429, 200]
+
+
+def live(*lengths: int, address: bytes = b"203.0.113.1", path: str = "/gradio_api/vit_demo/live") -> list[int]:
+    return [statuses_of((address,), "POST", path, b'"' + b"x" * (length - 2) + b'"')[0] for length in lengths]
+
+
+def test_live_requests_count_by_their_bytes_and_no_other_request_waits_for_them(monkeypatch):
+    """Each way through the guard is a new one here, so all of them share what it counts."""
+    paces: dict[tuple[float, float], quota.Pace] = {}
+    monkeypatch.setattr(
+        security, "Pace", lambda *given: paces.setdefault(given[:2], quota.Pace(*given, clock=lambda: 0.0))
+    )
+    monkeypatch.setattr(security, "LIVE_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(security, "LIVE_BYTES_AT_ONCE", 40_000)
+    assert live(*[1000] * 11) == [200] * 10 + [429], "a drawing counts at least 4 kB"
+    assert live(20_000, 20_000, 100, address=b"203.0.113.2") == [200, 200, 429], "a frame counts as five"
+    other = "/gradio_api/vit_demo/request"
+    assert live(*[1000] * 50, path=other) == [200] * 50, "the address that is told to wait works on"
+    assert live(security.MAX_LIVE_BYTES + 1, address=b"203.0.113.3") == [413]
+
+
+def test_a_class_behind_one_address_draws_live():
+    """30 pupils, four drawings of 4 kB a second each, for a minute, beside a few ordinary requests."""
+    now = [0.0]
+    pace = quota.Pace(
+        security.LIVE_BYTES_PER_SECOND,
+        security.LIVE_BYTES_AT_ONCE,
+        security.LIVE_WAIT_SECONDS,
+        clock=lambda: now[0],
+    )
+    for _ in range(60 * 4):
+        assert max(pace.wait("a school", security.LIVE_DRAWING_BYTES) for _ in range(30)) < 0.1
+        now[0] += 0.25
+
+
+def test_the_route_of_live_requests_answers_them_and_nothing_else(page):
+    source = {"example": "digit-3", "preset": "digits-tiny", "patch_size": 14, "fit": "crop"}
+
+    def post(**fields) -> dict:
+        status, headers, reply = request(page, "POST", "/gradio_api/vit_demo/live", {"source": source, **fields})
+        assert status == 200 and headers["content-encoding"] == "gzip"
+        return json.loads(gzip.decompress(reply))
+
+    assert post(kind="result", live="page")["result"]["predictions"]["labels"][0] == "3"
+    for other in (
+        {"kind": "result"},
+        {"kind": "faithfulness", "live": "page", "method": "rollout"},
+        {"kind": "models"},
+    ):
+        assert "A live request is for a result" in post(**other)["error"]

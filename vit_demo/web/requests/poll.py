@@ -62,10 +62,10 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
     kind = KINDS.get(name)
     if kind is None:
         raise InputError(f"There is no request {name!r}: choose one of {', '.join(KINDS)}.")
+    page = page_of(request)
     if isinstance(kind, OtherKind):
         answer = await kind.answer(parse.checked(kind.fields, request))
         return answer if isinstance(answer, Job) else pack({"result": answer})
-    page = page_of(request)
     source = parse.ResultRequest.parse(request.get("source"), live=bool(page))
     fields = parse.checked(kind.fields, request, source)
     key: Hashable = ("request", source.key, name, fields)
