@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from ..asynchronous import PATIENCE
 from .acts import HEARD, NETWORK, Hand, frames, picture, run_of, said, wait_until_answered, wait_until_done
 from .choosing import STAGE, Browser, Page, middle_of, on_paper, open_page, rub, shown_result, strokes_of
 
@@ -23,7 +24,7 @@ def screen(browser: Browser, address: str, request: pytest.FixtureRequest) -> It
     context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **touch)
     errors: list[str] = []
     page = context.new_page()
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(1000 * PATIENCE)
     page.on("pageerror", lambda error: errors.append(str(error)))
     open_page(page, address)
     page.evaluate(NETWORK)

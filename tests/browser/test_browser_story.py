@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from ..asynchronous import PATIENCE
 from ..percentages import percentage
 from .acts import CUT, FIXED, WATCH, frames, said, wait_until_done
 from .choosing import STAGE, Browser, Page, draw, look_from, middle_of, open_page, rub, shown_result
@@ -30,7 +31,7 @@ def screens(browser: Browser, address: str) -> Iterator[Callable[[str], Page]]:
             touch = {"has_touch": kind != "desktop", "is_mobile": kind == "phone"}
             page = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **touch)
             pages[kind] = page.new_page()
-            pages[kind].set_default_timeout(60_000)
+            pages[kind].set_default_timeout(1000 * PATIENCE)
             pages[kind].on("pageerror", lambda error: errors.append(str(error)))
             open_page(pages[kind], address)
             pages[kind].evaluate("document.fonts.ready")
@@ -112,6 +113,12 @@ def test_every_act_leaves_all_in_its_place(screens: Callable[[str], Page], size:
     draw(page, 3)
     page.wait_for_selector('.stage[data-top1="3"]')
     check(page, "drawn")
+    page.locator(".again").click()
+    page.wait_for_selector(".stage[data-ready=empty]")
+    frames(page)
+    draw(page, 4)
+    page.wait_for_selector('.stage[data-top1="4"]')
+    check(page, "drawn on empty paper")
     show_digit(page, 8)
     rub(page)
     check(page, "rub out")
