@@ -96,6 +96,25 @@ SAID = """() => {
 }"""
 """What the first screen says in this frame."""
 
+CLOCK = """() => {
+  const [frame, now] = [window.requestAnimationFrame.bind(window), performance.now.bind(performance)];
+  let time = null; // while it stands still
+  let waiting = [];
+  const isTime = () => document.querySelector(window.holds ?? ".pencil:not([hidden])");
+  window.requestAnimationFrame = (callback) => {
+    if (time === null && isTime()) [time, performance.now] = [now(), () => time];
+    return time === null ? frame(callback) : waiting.push(callback);
+  };
+  window.pass = (milliseconds) => {
+    for (const end = time + milliseconds; time < end; ) {
+      time += 16;
+      for (const callback of waiting.splice(0)) callback(time);
+    }
+  };
+  window.isHeld = () => time !== null;
+}"""
+"""Time that stands still once a part is there, a pencil if no other is named, and then passes by `pass(milliseconds)`."""
+
 HEARD = """() => [...document.querySelectorAll("[aria-live], [role=status], [role=alert]")].map((each) => each.textContent)"""
 
 

@@ -1,12 +1,26 @@
 """What a hand does on the picture at four sizes: the answers follow it, and nothing else moves or hears of it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
 from ..asynchronous import PATIENCE
-from .acts import HEARD, NETWORK, Hand, frames, picture, run_of, said, wait_until_answered, wait_until_done
+from .acts import (
+    CLOCK,
+    FIXED,
+    HEARD,
+    NETWORK,
+    SAID,
+    WATCH,
+    Hand,
+    frames,
+    picture,
+    run_of,
+    said,
+    wait_until_answered,
+    wait_until_done,
+)
 from .choosing import STAGE, Browser, Page, middle_of, on_paper, open_page, rub, shown_result, strokes_of
 
 SIZES = {"desktop": (1440, 900), "laptop": (1366, 768), "tablet": (820, 1180), "phone": (390, 844)}
@@ -294,3 +308,101 @@ def test_a_key_presses_its_verb_wherever_one_is_but_in_a_field(hand: Hand) -> No
         page.keyboard.press("d")
         frames(page)
         assert page.locator(".stage").get_attribute("data-verb") == "rub"
+
+
+@pytest.fixture(scope="module")
+def moving(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens an address for visitors who like motion, with time that passes as the test says."""
+    contexts = []
+
+    def opened(address: str, size: str) -> Page:
+        width, height = SIZES[size]
+        touch = {"has_touch": size in TOUCHED, "is_mobile": size == "phone"}
+        contexts.append(browser.new_context(viewport={"width": width, "height": height}, **touch))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(1000 * PATIENCE)
+        for script in (NETWORK, CLOCK):
+            page.add_init_script(f"({script})()")
+        page.goto(address)
+        page.wait_for_selector(".stage[data-ready=true]")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def canvas_of(page: Page) -> str:
+    return page.locator(".picture").evaluate("canvas => canvas.toDataURL()")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_pencil_writes_an_8_with_live_answers_and_then_it_is_your_turn(
+    moving: Callable[..., Page], address: str, size: str
+) -> None:
+    page = moving(address, size)
+    page.wait_for_function("isHeld()")
+    before = told(page)
+    page.evaluate(WATCH, FIXED)
+    answers = []
+    for milliseconds in (1200, 500):
+        page.evaluate("milliseconds => pass(milliseconds)", milliseconds)
+        page.wait_for_function("live.asked > 0 && live.asked === live.answered")
+        page.wait_for_function("document.querySelector('.stage').dataset.run === live.run")
+        page.evaluate("pass(32)")
+        answers.append(page.evaluate(SAID))
+    assert answers[0]["numbers"] != answers[1]["numbers"], "the network's real answers"
+    assert told(page) == before and page.locator(".pencil").is_visible()
+    page.evaluate("pass(1200)")
+    page.wait_for_function("document.querySelector('.pencil').style.opacity === '0'")
+    page.evaluate("pass(48)")
+    assert page.locator(".next-act").inner_text() == "Now you: draw a digit."
+    assert "this 8" in page.locator(".mechanism").inner_text(), "it is nobody's"
+    assert run_of(page) == page.evaluate(f"{STAGE}.current().run") and told(page) == before
+    assert page.evaluate("[...window.moved]") == []
+    # A change of verb glides, from the paper to what the network gets, and nothing else moves.
+    paper = canvas_of(page)
+    page.locator("[data-mode=rub]").evaluate("button => button.click()")
+    shown = []
+    for _ in range(5):
+        page.evaluate("pass(96)")
+        shown.append(canvas_of(page))
+    assert len({paper, *shown}) >= 4 and shown[-1] == shown[-2], "on its way, and there after 300 ms"
+    assert page.evaluate("[...window.moved]") == []
+    page.keyboard.press("d")
+    page.evaluate("pass(480)")
+    assert canvas_of(page) == paper
+    page.reload()
+    page.wait_for_selector(".stage[data-ready=true]")
+    assert not page.evaluate("isHeld()"), "no pencil on a reload"
+
+
+@pytest.mark.parametrize("way", ["press", "key"])
+def test_whatever_is_pressed_ends_the_opening(moving: Callable[..., Page], address: str, way: str) -> None:
+    page = moving(address, "desktop")
+    page.wait_for_function("isHeld()")
+    page.evaluate("pass(1200)")
+    run = page.evaluate(f"{STAGE}.current().run")
+    if way == "key":
+        page.keyboard.press("Shift")
+        page.evaluate("pass(48)")
+        assert run_of(page) == run and page.locator(".next-act").inner_text() == ""
+    else:
+        for stroke in strokes_of(4):
+            places = on_paper(page, stroke)
+            page.mouse.move(*places[0])
+            page.mouse.down()
+            for place in places[1:]:
+                page.mouse.move(*place)
+            page.mouse.up()
+        page.wait_for_function(f"{STAGE}.current().predictions[0].name === '4'")
+        page.evaluate("pass(48)")
+        assert "your 4" in page.locator(".mechanism").inner_text()
+    assert page.locator(".pencil").evaluate("pencil => pencil.style.opacity") == "0"
+
+
+def test_after_a_link_nothing_is_written(moving: Callable[..., Page], address: str, screen: Hand) -> None:
+    page = moving(f"{address}#digit=8", "desktop")
+    page.wait_for_selector(".stage[data-state=done]")
+    assert not page.evaluate("isHeld()") and page.locator(".pencil").is_hidden()
+    assert screen.page.locator(".pencil").is_hidden(), "nor with reduced motion"
