@@ -1,6 +1,6 @@
 """What a visitor does while something else is under way, and what stays of it afterwards."""
 
-from .choosing import STAGE, Page, Route, choose_method, open_section, wait_a_moment, wait_until
+from .choosing import STAGE, Page, Route, choose_method, open_section, rub, wait_a_moment, wait_until
 
 DROP_WORDS = """() => {
   const data = new DataTransfer();
@@ -64,6 +64,7 @@ def test_a_link_asks_nothing_about_the_result_that_it_replaces(opened: Page):
 
 
 def test_the_back_button_leaves_patches_dropped(opened: Page):
+    rub(opened)
     opened.locator("#stage .picture").click(position={"x": 20, "y": 20})
     opened.wait_for_function(f"{STAGE}.current().dropped.length === 1")
     opened.locator(".bars button").nth(1).click()
