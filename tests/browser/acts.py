@@ -29,7 +29,7 @@ NETWORK = """() => {
     }
   };
 }"""
-"""Counts live questions, keeps the run of the newest live answer, and loses or holds them; counts strokes that ended."""
+"""Counts live questions and strokes that ended, keeps the run of the newest live answer, and loses or holds answers."""
 
 WATCH = """(selector) => {
   const parts = [...document.querySelectorAll(selector)];
