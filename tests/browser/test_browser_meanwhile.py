@@ -47,6 +47,7 @@ def test_a_link_asks_nothing_about_the_result_that_it_replaces(opened: Page):
     opened.route("**/vit_demo/request", hold_result)
     opened.evaluate("location.hash = '#digit=3&model=digits-tiny&method=relevance&block=12&patch=49&class=3&removed=2'")
     wait_until(opened, lambda: held)
+    opened.locator("#stage .outdated").wait_for()  # it lies over the picture, and lets the pointer through
     opened.locator("#stage .picture").hover(position={"x": 20, "y": 20})
     opened.locator("#stage .picture").hover(position={"x": 60, "y": 60})
     wait_a_moment(opened)
