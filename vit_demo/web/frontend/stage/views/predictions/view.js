@@ -93,10 +93,10 @@ export function create(card, { pickClass }) {
     }
   }
 
-  /** Writes the answers of a frame; without any, empty rows. */
+  /** Writes the answers of a frame; without any, empty rows, as high as they were. */
   function write(answers) {
     const shown = answers?.rows ?? [];
-    card.classList.toggle("fixed", Boolean(answers?.isFixed));
+    if (answers) card.classList.toggle("fixed", answers.isFixed);
     card.classList.toggle("unsure", Boolean(answers?.isUnsure));
     card.classList.toggle("changed", Boolean(answers?.isOther));
     if (answers) {
