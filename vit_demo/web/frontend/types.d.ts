@@ -54,6 +54,7 @@ export interface ResultPayload {
   dropped: number[];
   predictions: PredictionsPayload;
   early: string | null;
+  confident: boolean;
   note: string;
   attention_maps: MapsPayload;
   rollout: MapsPayload;

@@ -105,6 +105,7 @@ class ResultPayload(TypedDict):
     photo of a digit, that ``image`` shows: its upper row, its left column and its side in parts of the picture's longer
     side; it may reach beyond the picture. None of a photo, which has its own. ``early`` ``[L + 1, K]``, float32: the
     probabilities of all classes, in their order, before the first block and after each, for at most ``MOST_EARLY``.
+    ``confident`` as ``Exploration.is_confident``, and true of words, of which any may be asked.
     """
 
     run: str
@@ -124,6 +125,7 @@ class ResultPayload(TypedDict):
     dropped: list[int]
     predictions: PredictionsPayload
     early: str | None
+    confident: bool
     note: str
     attention_maps: MapsPayload
     rollout: MapsPayload
@@ -150,7 +152,7 @@ def payload(
         request: The request that it answers; see ``source_of``.
         num_classes: Number of classes that can be chosen.
         live: Whether it is seen for a moment, while its picture changes. Then the first ``MOST_EARLY`` classes are
-            sent, no rollout, no source and of a photo, which the page has, no picture.
+            sent, no rollout, no note, no source and of a photo, which the page has, no picture.
     """
     preset, trace, source = result.preset, result.trace, source_of(result, None if live else request)
     return {
@@ -171,7 +173,8 @@ def payload(
         "dropped": [row * result.grid[1] + col for row, col in result.dropped],
         "predictions": _predictions(result, MOST_EARLY if live else num_classes),
         "early": None if trace.early is None else encode(to_scores(trace.early[0], preset.scores).cpu().numpy()),
-        "note": marked(_note(result)),
+        "confident": preset.takes_words or result.is_confident,
+        "note": "" if live else marked(_note(result)),
         "attention_maps": quantized(result.attention_maps()),
         "rollout": {"levels": "", "peaks": ""} if live else quantized(result.rollout()),
         "operations": num_operations(preset.config, result.patch_size, trace.num_tokens),

@@ -3,6 +3,8 @@
 // The screen at any density, undo and the picture for the model all use the same list. A stroke as wide as the eraser takes
 // away the ink of those before it.
 
+import { greyPng } from "../shared/greyPng.js";
+
 export const PENS = { thin: 0.055, medium: 1 / 12, thick: 0.115, eraser: 0.14 };
 const INK = "#16171b";
 const NEAREST = 0.002; // closer points are left out
@@ -79,8 +81,8 @@ export function exampleStrokes(digits, digit) {
 
 const PICTURE_SIDE = 280;
 
-/** What the model gets: black ink on white paper, as a PNG data URL; null where the browser hides drawings from pages. */
-export function toDataUrl(strokes) {
+/** Black ink on white paper, as the model gets it, on a canvas; null where the browser hides drawings from pages. */
+function drawn(strokes) {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = PICTURE_SIDE;
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
@@ -92,7 +94,17 @@ export function toDataUrl(strokes) {
   context.globalCompositeOperation = "destination-over"; // the paper is below what the eraser left
   context.fillStyle = "#fff";
   context.fillRect(0, 0, PICTURE_SIDE, PICTURE_SIDE);
-  return canvas.toDataURL("image/png");
+  return canvas;
+}
+
+/** What the model gets, as a PNG data URL; null where the browser hides drawings from pages. */
+export const toDataUrl = (strokes) => drawn(strokes)?.toDataURL("image/png") ?? null;
+
+/** The same pixels in a sixth of the bytes, for drawings that change; resolves to null where there are none. */
+export async function toSmallUrl(strokes) {
+  const canvas = drawn(strokes);
+  const context = /** @type {CanvasRenderingContext2D | undefined} */ (canvas?.getContext("2d"));
+  return context ? greyPng(context.getImageData(0, 0, PICTURE_SIDE, PICTURE_SIDE)) : null;
 }
 
 // A drawing as a short text: 12 bits for each coordinate, in base64 for addresses.

@@ -4,13 +4,13 @@
 
 import { listenToKeys, listenToPointer } from "../pad/canvas.js";
 import { sketch } from "../pad/sketch.js";
-import { inkLength, toDataUrl } from "../pad/strokes.js";
+import { inkLength, toSmallUrl } from "../pad/strokes.js";
 import { camera } from "../shared/camera.js";
 import { createLive } from "../shared/live.js";
 import { pageState, withWords } from "../shared/pageState.js";
 import { playOpening } from "./opening.js";
 import { openResult, partOfPhoto } from "./result.js";
-import { chooseMode, isPaper, redraw, verbOf } from "./stage.js";
+import { change, chooseMode, isPaper, patchOnPaper, redraw, verbOf } from "./stage.js";
 
 /** Starts drawing on the canvas of a stage; `server` is that of the requests. */
 export function createDrawing(stage, server) {
@@ -36,12 +36,13 @@ export function createDrawing(stage, server) {
   const isAsking = () => sketch.isDrawing() || sketch.isWritten() || stage.parts.dropping.isBrushing() || camera.isOn();
 
   /** The drawing so far. */
-  function drawingSoFar() {
+  async function drawingSoFar() {
     const strokes = sketch.strokes();
     const { preset, patchSize } = pageState.get().digits;
-    const drawing = strokes.length ? toDataUrl(strokes) : null;
+    const length = inkLength(strokes);
+    const drawing = strokes.length ? await toSmallUrl(strokes) : null;
     const source = { drawing, preset, patch_size: patchSize, fit: "crop", dropped: [] };
-    return drawing ? { fields: { kind: "result", live: true, source }, length: inkLength(strokes) } : null;
+    return drawing ? { fields: { kind: "result", live: true, source }, length } : null;
   }
 
   /** The picture without the squares that are rubbed out so far. */
@@ -88,7 +89,10 @@ export function createDrawing(stage, server) {
       moments.scrub(null);
       live.ask(drawingSoFar);
     }
-    if (sketch.isDrawing()) stage.isInvited = false;
+    if (sketch.isDrawing()) {
+      stage.isInvited = false;
+      stage.pointing.hovered = null;
+    }
     redraw(stage);
   });
 
@@ -105,6 +109,13 @@ export function createDrawing(stage, server) {
     const isOfDrawing = result?.pixelated && strokes.length && !result.dropped.length;
     if (isOfDrawing) moments.add(result, inkLength(strokes), { isLast: true });
   }
+
+  canvas.addEventListener("pointermove", (event) => {
+    if (!isOn() || sketch.isDrawing() || event.pointerType !== "mouse") return;
+    const hovered = patchOnPaper(stage, event);
+    if (hovered !== stage.pointing.hovered) change(stage, { hovered });
+  });
+  canvas.addEventListener("pointerleave", () => isOn() && change(stage, { hovered: null }));
 
   return {
     /** Squares are being rubbed out. */

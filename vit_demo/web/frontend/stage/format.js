@@ -25,9 +25,8 @@ export function formatProbability(value, scores = "softmax") {
 /** The probability of a prediction of a result. */
 export const probabilityOf = ({ probability, scores }) => formatProbability(probability, scores);
 
-/** Whether the server's note says that the network is unsure of its answer. */
-export const isUnsure = ({ note, source, predictions: [{ scores }] }) =>
-  Boolean(note) && scores === "softmax" && !source.words;
+/** Whether the network is unsure of its answer. */
+export const isUnsure = ({ confident, predictions: [first] }) => !confident && first?.scores === "softmax";
 
 /** What a logit becomes; see scores.py. */
 export function scoreOf(logit, scores, logsumexp) {

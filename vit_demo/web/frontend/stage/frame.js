@@ -5,6 +5,7 @@
 import { constants } from "../shared/constants.js";
 import { english, formatInteger, formatSignificant, translate } from "../shared/language.js";
 import { barOf, isUnsure, placeOf, probabilityOf } from "./format.js";
+import { captionOf, scaleOf } from "./mapWords.js";
 import { guessesOf } from "./moments.js";
 
 const MANY = 10; // squares without another answer, after which the search is offered in words
@@ -42,7 +43,7 @@ export const countOf = (result, whole) => result.dropped.length - whole.dropped.
  * What the first screen shows. `given` is {verb, task, result, whole, live, moments, at, choices, map}: `live` says that
  * the result is one of a stroke that is still being drawn, `moments` is what was said before, `at` the one that is looked at;
  * `found` is what a search for the fewest squares found, with the squares that are rubbed out then; `invites` whether the
- * drawing was the page's own; `isOwn` whether it is the visitor's; `isLooking` whether the map can be that of a square.
+ * drawing was the page's own; `drawing` is what is painted, with all that its caption is made from; `isOwn` whether it is the visitor's; `isLooking` whether the map can be that of a square.
  *
  * @param {any} given
  */
@@ -56,8 +57,18 @@ export function frameOf(given) {
     answers: result ? answersOf(of) : null,
     line: verb === "rub" ? ropeOf(of) : stripOf(of),
     doubt: of.doubt,
+    caption: result && given.drawing ? captionOf(given.drawing) : null,
+    label: given.isOnPaper && verb === "draw" ? PAPER : null,
+    scale: result && hasScale(given.drawing) ? scaleOf(given.drawing) : null,
   };
 }
+
+/** What the picture is while one draws on it, for those who do not see it. */
+const PAPER = english(
+  "Drawing pad for one digit. Draw with mouse, pen or finger; or move the pen with the arrow keys, and put it down and lift it with Space. Control Z undoes, Delete clears.",
+);
+
+const hasScale = (drawing) => Boolean(drawing?.map) && !drawing.tokens && !drawing.choices.plain;
 
 // The headline.
 

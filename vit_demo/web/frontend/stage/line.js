@@ -57,6 +57,8 @@ export function createLine(host, { onScrub }) {
     event.preventDefault();
   });
 
+  new ResizeObserver(() => paint()).observe(canvas);
+
   function update(next) {
     line = next;
     host.dataset.kind = line.kind;

@@ -14,6 +14,7 @@ import {
   photoAct,
   photoNews,
   REPLACE,
+  RESTORE,
   resultStatus,
   shownResult,
 } from "../shared/pageState.js";
@@ -106,6 +107,11 @@ export async function mount({ element, props, server, watch, ...given }) {
   });
   // Until a new result is there the old one stays as it is; a visitor may look around in it.
   for (const each of [pageState, resultStatus]) each.subscribe(element, () => isAwaited() || redraw(stage));
+  const seesDropped = (state) => state?.view.dropped && stage.pointing.verb === "draw";
+  pageState.subscribe(element, (state, how) => {
+    if (how === RESTORE && seesDropped(state)) stage.pointing.verb = "rub";
+  });
+  if (seesDropped(pageState.get())) stage.pointing.verb = "rub"; // of the link that the page was opened by
   const startOpening = createRequestIds(); // a payload that is opened while a later one has come is not shown
   function show({ payload, ...message }) {
     return showNext(stage, { payload: payload ?? stage.latestPayload ?? props.value, ...message }, startOpening());
@@ -180,7 +186,7 @@ function createParts(stage, request, viewModules, data) {
       modes: views.flatMap(({ modes = [] }) => modes),
       request,
     }),
-    caption: createCaption(host, methods),
+    caption: createCaption(host),
     line,
     drawing: /** @type {any} */ (null), // made once the others are there
     challenge: createChallenge(host, { request, onDrop: drop, redraw: () => redraw(stage) }),

@@ -205,7 +205,7 @@ function paintHalo(context, width, stroke) {
 }
 
 /** Never too small to find. */
-function outlinePatch(context, patch, weight) {
+export function outlinePatch(context, patch, weight) {
   const width = Math.max(patch.width, SMALLEST_OUTLINE);
   const height = Math.max(patch.height, SMALLEST_OUTLINE);
   const x = patch.left + (patch.width - width) / 2;

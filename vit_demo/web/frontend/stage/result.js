@@ -58,6 +58,7 @@ export function decodeResult(payload) {
     early: payload.early && decodeFloat32(payload.early), // [blocks + 1, classes]: the answers before and after each block
     tokenOf: tokensOfPatches(numPatches, numPrefixTokens, dropped),
     predictions: decodePredictions(payload.predictions), // of every class, most likely first
+    confident: payload.confident,
     note: payload.note,
     operations: payload.operations, // multiplications with an addition, of one pass
     milliseconds: payload.milliseconds,

@@ -5,6 +5,7 @@ import { sketch } from "../pad/sketch.js";
 import { inkLength } from "../pad/strokes.js";
 import { camera, showWays } from "../shared/camera.js";
 import { isNew, setProgress, setText } from "../shared/dom.js";
+import { patchAt } from "../shared/geometry.js";
 import { english, translate } from "../shared/language.js";
 import { modelInput, PUSH, pageState, photoAct, photoNews, REPLACE } from "../shared/pageState.js";
 import { FIRST_GUESS, firstPointing, isStep, validFor, viewOf } from "./choices.js";
@@ -72,6 +73,16 @@ function publishInput(stage, { pinned }) {
 /** What one does with the picture: a square that is kept to look from is looked from. */
 export const verbOf = (stage, choices = choicesOf(stage)) => (choices.pinned === null ? stage.pointing.verb : "look");
 
+/** The patch of the paper that lies at a place of the page; null beside them all. */
+export function patchOnPaper(stage, { clientX, clientY }) {
+  const result = seenOf(stage);
+  if (!result?.box || stage.isNewDrawing) return null;
+  const { left, top, width, height } = stage.canvas.getBoundingClientRect();
+  const { box } = result;
+  const place = { left: left + box.left * width, top: top + box.top * height };
+  return patchAt(clientX, clientY, { ...place, width: box.side * width, height: box.side * height }, result);
+}
+
 /** Whether the picture is the paper, on which one draws. */
 export const isPaper = (stage) =>
   sketch.isOpen() && pageState.get().task === "digits" && stage.host.dataset.ready !== "loading";
@@ -112,8 +123,9 @@ export function render(stage) {
 }
 
 /** What the frame is made from. */
-function givenOf(stage, result, choices, { entry = null, scene = null, whole = null } = /** @type {any} */ ({})) {
+function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
   const { moments, methods, parts } = stage;
+  const { scene = null, whole = null } = drawing ?? {};
   const isLooking = Boolean(scene) && !choices.plain && scene.method.uses.includes("patch");
   return {
     verb: verbOf(stage, choices),
@@ -126,11 +138,11 @@ function givenOf(stage, result, choices, { entry = null, scene = null, whole = n
     choices,
     map: isLooking && scene.view.isComplete && scene.view.query !== null ? scene.map : null,
     isLooking: isLooking && choices.section !== "features",
+    isOnPaper: isPaper(stage),
     isOwn: sketch.isOwn(),
     invites: stage.isInvited,
     found: result && parts.challenge.found(),
-    entry,
-    methods,
+    drawing: drawing && { ...drawing, methods, error: parts.dropping.error() },
   };
 }
 
@@ -180,7 +192,9 @@ function writeFrame(stage, frame, drawing) {
   parts.line.update(frame.line);
   updateActs(stage);
   if (!drawing || drawing.result === stage.result) parts.challenge.update(drawing, verbOf(stage));
-  if (drawing) parts.caption.update(drawing, drawing.entry, parts.dropping.error());
+  if (drawing) parts.caption.update(drawing);
+  const label = frame.label ?? frame.caption?.label;
+  if (label) stage.canvas.setAttribute("aria-label", translate(label));
 }
 
 /** What can be taken back of the present verb, each with a place of its own. */
@@ -221,6 +235,7 @@ function inkOf(stage) {
 function paintEmpty(stage) {
   if (!isPaper(stage)) return;
   const size = fitCanvas(stage.canvas, [1, 1]);
+  if (!size[0]) return; // it is not in sight
   paintPaper(stage.canvas, size, { ...inkOf(stage), seen: 0, box: null, result: null });
 }
 
@@ -235,10 +250,12 @@ function paint(stage, drawing) {
   const wanted = { seen: hasPaper && verb === "draw" ? 0 : 1, box: result.box, follows: isLive, dropped: hidden };
   const shown = stage.motion.step(wanted, performance.now());
   const size = fitCanvas(canvas, result.size);
+  if (!size[0]) return; // it is not in sight
   const shownMap = plain ? null : map;
   if (shown.seen < 1) {
     const onPaper = stage.isNewDrawing ? { result: null, box: null } : { result, box: shown.box };
-    paintPaper(canvas, size, { ...ink, ...onPaper, seen: shown.seen, map: shownMap, style, opacity, smooth });
+    const colours = { map: shownMap, style, opacity, smooth, hovered };
+    paintPaper(canvas, size, { ...ink, ...onPaper, ...colours, seen: shown.seen });
   } else {
     const isLooking = verb === "look" && drawing.scene.method.uses.includes("patch") && !plain && !tokens;
     const queried = isLooking || choices.pinned !== null ? view.query : null;
@@ -289,7 +306,9 @@ function updateButtons(stage, choices) {
       setText(button.firstElementChild, isOfPhoto ? english("Photo") : english("Draw"));
   }
   host.dataset.verb = verb;
+  host.classList.toggle("live", stage.live !== null);
   host.classList.toggle("on-paper", isPaper(stage));
+  host.classList.toggle("of-digit", seenOf(stage)?.pixelated ?? isPaper(stage));
   sketch.hold(verb === "draw");
 }
 
