@@ -1,10 +1,13 @@
-"""The live camera: answers follow it, a frame is held as the picture, and it ends when nobody looks. The test's own camera
-shows the example photos."""
+"""The live camera: answers follow it, a frame is held as the picture, and it ends when nobody looks.
+
+The camera of these tests shows the example photos.
+"""
 
 import base64
 import io
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -246,7 +249,7 @@ def test_rows_change_place_at_most_twice_a_second(filmed: Page):
     }""")
     filmed.wait_for_function("window.changes.length >= 4")
     times = filmed.evaluate("window.changes")
-    assert min(after - before for before, after in zip(times, times[1:], strict=False)) >= 495
+    assert min(after - before for before, after in pairwise(times)) >= 495
 
 
 def test_without_a_photo_the_picture_invites_to_choose_or_film_one(filmed: Page):

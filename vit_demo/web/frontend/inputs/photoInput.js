@@ -180,10 +180,10 @@ export function createCrop(panel) {
   function show() {
     const { photo } = modelInput.latest();
     const sides = video.hidden ? [image.naturalWidth, image.naturalHeight] : [video.videoWidth, video.videoHeight];
-    const isShown = sides[0] > 0 && !(image.hidden && video.hidden);
-    crop.hidden = !isShown || !photo || !["crop", "squash"].includes(photo.fit) || percentageOf(photo) === 100;
+    const isShown = photo && !(image.hidden && video.hidden);
+    crop.hidden = !isShown || !["crop", "squash"].includes(photo.fit) || percentageOf(photo) === 100;
     setText(words, photo ? describeFit(photo) : "");
-    if (crop.hidden) return;
+    if (crop.hidden || !sides[0]) return; // a photo is loaded once its frame is in sight
     const room = [frame.clientWidth, frame.clientHeight];
     const size = fitInside(sides, room);
     const [[left, width], [top, height]] = size.map((side, i) => [(room[i] - side) / 2, side]);
