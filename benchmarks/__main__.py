@@ -13,6 +13,7 @@ BENCHMARKS = {
     "faithfulness": ("faithfulness.main", "deletion and insertion areas of every method, beside chance"),
     "flood": ("flood.main", "what a visitor waits for while another floods the server"),
     "library": ("library.main", "batches, busy machines and threads for one caller, beside plain loops of timm"),
+    "live": ("live.main", "live answers of visitors who all draw, and an ordinary drawing beside them"),
     "load": ("load.main", "answers a second and waiting times of many visitors"),
     "memory": ("server.memory", "a server's memory while visitors bring one large repository after another"),
     "notebook": ("accuracy.notebook", "the MNIST notebook with its mistake, without it, and trained longer"),

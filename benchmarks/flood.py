@@ -1,7 +1,9 @@
 """What one visitor waits for while others flood the server.
 
-Each way to flood runs for some seconds in a process of its own, from a few addresses. From another a visitor draws, and
-requests slow maps of photos. The addresses are those that a reverse proxy would report (``VIT_DEMO_PROXY=1``).
+Each way to flood runs for some seconds in a process of its own, from ten addresses: attacks of several kinds, and the
+heaviest lawful request of every kind, endpoint and route (``heaviest``). From another address a visitor draws, has
+photos explained, and asks for the server's health, which must never fail. The addresses are those that a reverse proxy
+would report (``VIT_DEMO_PROXY=1``).
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ import asyncio
 import base64
 import itertools
 import json
+import math
 import os
+import re
 import secrets
 import struct
 import subprocess
@@ -20,64 +24,26 @@ import time
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import gradio
 import httpx
-import numpy as np
-from PIL import Image
 
+from benchmarks import heaviest
+from benchmarks.heaviest import JOIN, REQUEST, Send, large_drawing, large_scripts, post, slow_jpeg, upload
 from benchmarks.load import Record, Visitor, drawings, loaded_server
 from benchmarks.server import Server
-from vit_demo.images.reading import MAX_DRAWING_SIDE
-from vit_demo.web.guard.headers import LARGE_ASSET
-from vit_demo.web.requests.payload import data_url
 
-ASSETS = Path(gradio.__file__).parent / "templates" / "frontend" / "assets"
 VISITOR = {"X-Forwarded-For": "198.51.100.1"}
-HEAD = """\
-| flood | requests per s | refused | drawing ms: alone | flooded | times | slow map ms: alone | flooded | times | lost |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
+WHAT = ("drawing", "photo", "health")
+"""What the other visitor does."""
+_COLUMNS = " | ".join(f"{what} ms: alone | flooded | times" for what in WHAT)
+HEAD = f"| flood | requests per s | refused | {_COLUMNS} | lost |\n|---|---:|---:|{'---:|' * 3 * len(WHAT)}---:|"
 REST_SECONDS = 12
 """Time after which the server should be as before: streams that nobody opened end after ten."""
 
-REQUEST, JOIN = "/gradio_api/vit_demo/request", "/gradio_api/queue/join"
-Send = Callable[[httpx.AsyncClient, int], Awaitable[httpx.Response]]
 Act = Callable[[], Awaitable[Any]]
-
-
-def slow_jpeg() -> bytes:
-    """A progressive JPEG of noise, which takes long to decode for its size."""
-    noise = np.random.default_rng(0).integers(0, 256, (900, 900), dtype=np.uint8)
-    file = BytesIO()
-    Image.fromarray(noise).resize((2800, 2800)).save(file, "JPEG", progressive=True, quality=20)
-    return file.getvalue()
-
-
-def large_drawing() -> str:
-    """A drawing of as many pixels as are accepted."""
-    lines = np.full((MAX_DRAWING_SIDE, MAX_DRAWING_SIDE), 255, np.uint8)
-    lines[::9, :500] = 0
-    return data_url(Image.fromarray(lines).convert("RGB"), lossless=True)
-
-
-async def post(path: str, body: Callable[[int], Any], client: httpx.AsyncClient, n: int) -> httpx.Response:
-    """Sends JSON, given as text or as what it says."""
-    sent = body(n)
-    text = sent if isinstance(sent, str) else json.dumps(sent)
-    return await client.post(path, content=text, headers={"content-type": "application/json"})
-
-
-async def upload(file: bytes, client: httpx.AsyncClient, _: int) -> httpx.Response:
-    """Uploads a photo that no other is equal to, and requests its result."""
-    sent = await client.post("/gradio_api/vit_demo/photo", content=file + secrets.token_bytes(8))
-    if sent.is_error:
-        return sent
-    source = {"upload": sent.json()["path"], "preset": "photos-tiny", "patch_size": 10, "fit": "crop"}
-    return await client.post(REQUEST, json={"kind": "result", "source": source})
 
 
 async def send_raw(
@@ -103,12 +69,6 @@ async def send_raw(
     return httpx.Response(int(reply[9:12] or 400))
 
 
-def large_scripts() -> list[str]:
-    """The names of Gradio's largest scripts that the page may load."""
-    files = [file for file in ASSETS.glob("*.js") if not LARGE_ASSET.match(f"/assets/{file.name}")]
-    return [file.name for file in sorted(files, key=lambda file: -file.stat().st_size)[:9]]
-
-
 def flooder(n: int, addresses: str) -> str:
     """One of the addresses, in turn."""
     return f"203.0.113.{1 + n % int(addresses)}"
@@ -130,7 +90,7 @@ def ways(digits: Sequence[str]) -> dict[str, tuple[Send, int, float]]:
         return {"kind": "model", "name": ("vit-s16", "deit-ti16", "vit-b16")[n % 3]}
 
     lists = '{"data": [' + "[]," * 300_000 + '[]], "fn_index": 0, "session_hash": "x"}'
-    canvas = base64.b64decode(large_drawing().partition(",")[2])
+    canvas = large_drawing()
     chunk = struct.pack(">I4sI", 0, b"abCd", zlib.crc32(b"abCd"))
     large = {"preset": "digits-small", "patch_size": 4, "fit": "crop"}
 
@@ -157,7 +117,7 @@ def ways(digits: Sequence[str]) -> dict[str, tuple[Send, int, float]]:
     # Nine scripts without compression, of 6 MB in all.
     scripts = b"".join(f"GET /assets/{name} {start}\r\n".encode() for name in large_scripts())
 
-    return {
+    found: dict[str, tuple[Send, int, float]] = {
         "calls that nobody collects": (partial(post, "/gradio_api/call/v2/faithfulness", drawn), 8, 0.05),
         "photos that are slow to decode": (partial(upload, slow_jpeg()), 6, 1.0),
         "large drawings": (partial(post, REQUEST, drawing), 8, 0.02),
@@ -175,9 +135,10 @@ def ways(digits: Sequence[str]) -> dict[str, tuple[Send, int, float]]:
         "slow uploads": (partial(send_raw, lambda n: photo, 15), 540, 0.0),
         "unread downloads": (partial(send_raw, lambda n: scripts, 15, reads=False), 150, 0.0),
     }  # fmt: skip
+    return found | {name: (send, 32, 0.0) for name, send in heaviest.rows().items()}
 
 
-async def flood(url: str, digits: Sequence[str], way: str, seconds: float, addresses: int = 4) -> list[int]:
+async def flood(url: str, digits: Sequence[str], way: str, seconds: float, addresses: int = 10) -> list[int]:
     """Floods a server; returns how many requests were sent and how many of them refused."""
     send, connections, pause = ways(digits)[way]
     counts, numbers, turns, until = [0, 0], itertools.count(), itertools.count(), time.monotonic() + seconds
@@ -212,61 +173,60 @@ def resources(server: Server) -> dict[str, float]:
     return {"MB": round(server.megabytes), "threads": tasks, "descriptors": descriptors, "files": files}
 
 
-async def waits(draw: Act, slow: Act, seconds: float) -> tuple[list[float], list[float], list[str]]:
-    """Draws every second and requests one slow map after the other; the seconds of each, and the errors."""
-    drawing, map_, lost, until = list[float](), list[float](), list[str](), time.monotonic() + seconds
+async def waits(acts: Sequence[Act], seconds: float) -> tuple[list[list[float]], list[str]]:
+    """Does each thing again and again, side by side; the seconds that each took, and the errors."""
+    took, lost, until = [list[float]() for _ in acts], list[str](), time.monotonic() + seconds
 
-    async def repeat(what: Act, into: list[float]) -> None:
+    async def repeat(act: Act, into: list[float]) -> None:
         while time.monotonic() < until:
             started = time.perf_counter()
             try:
-                await what()
+                await act()
                 into.append(time.perf_counter() - started)
             except Exception as error:
                 lost.append(repr(error))
             await asyncio.sleep(0.5)
 
-    await asyncio.gather(repeat(draw, drawing), repeat(slow, map_))
-    return drawing, map_, lost
+    await asyncio.gather(*map(repeat, acts, took))
+    return took, lost
 
 
-async def compare(
-    server: Server, digits: Sequence[str], draw: Act, slow: Act, options: argparse.Namespace
-) -> list[str]:
+async def compare(server: Server, digits: Sequence[str], acts: Sequence[Act], options: argparse.Namespace) -> list[str]:
     """Prints a row for each way to flood; returns the errors that the other visitor got."""
     seconds = options.seconds
-    chosen = options.ways or list(ways(digits))
-    await waits(draw, slow, 5)
+    chosen = [way for way in ways(digits) if not options.ways or any(re.search(one, way) for one in options.ways)]
+    await waits(acts, 5)
     for way in chosen:  # fills the caches, and starts the threads that stay
         await flood(server.url, digits, way, 2)
     await asyncio.sleep(REST_SECONDS)
-    before, alone = resources(server), await waits(draw, slow, seconds / 2)
+    before, (alone, errors) = resources(server), await waits(acts, seconds / 2)
     print(f"\nBefore: {before}\n\n{HEAD}")
-    errors = alone[2]
     for way in chosen:
         arguments = [server.url, way, str(seconds), str(options.addresses), *digits]
         command = ["nice", "-n", "19", sys.executable, "-m", "benchmarks.flood", *arguments]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as process:
             await asyncio.sleep(3)  # until it has begun
-            flooded = await waits(draw, slow, seconds - 3)
+            flooded, lost = await waits(acts, seconds - 3)
             sent, refused = json.loads((await asyncio.to_thread(process.communicate))[0])
         await asyncio.sleep(REST_SECONDS)
-        later = await waits(draw, slow, seconds / 2)  # alone again: the speed of a shared machine changes
-        medians = [(median([*alone[at], *later[at]]), median(flooded[at] or [float("inf")])) for at in (0, 1)]
+        later, more = await waits(acts, seconds / 2)  # alone again: the speed of a shared machine changes
+        medians = [
+            (median([*one, *two] or [math.nan]), median(three or [math.inf]))
+            for one, two, three in zip(alone, later, flooded, strict=True)
+        ]
         waited = " | ".join(f"{1000 * one:.0f} | {1000 * two:.0f} | {two / one:.1f}" for one, two in medians)
-        print(f"| {way} | {sent / seconds:.0f} | {refused} | {waited} | {len(flooded[2])} |", flush=True)
-        errors += [*flooded[2], *later[2]]
+        print(f"| {way} | {sent / seconds:.0f} | {refused} | {waited} | {len(lost)} |", flush=True)
+        errors += [*lost, *more]
         alone = later
     print(f"\nAfterwards: {resources(server)}, before: {before}")
     return errors
 
 
 async def run(server: Server, options: argparse.Namespace) -> list[str]:
-    """Compares a visitor who draws and requests slow maps of a photo, alone and beside each flood."""
+    """Compares a visitor who draws, has photos explained and asks for the health, alone and beside each flood."""
     digits, number = iter(drawings(int(60 * options.seconds))), itertools.count()
     async with httpx.AsyncClient(base_url=server.url, timeout=240, headers=VISITOR) as client:
         visitor = Visitor(server, client, Record())
-        result = await visitor.explain(await visitor.upload(1200), 20)
 
         async def draw() -> None:
             digit, drawing = next(digits)
@@ -275,20 +235,21 @@ async def run(server: Server, options: argparse.Namespace) -> list[str]:
             if found["predictions"]["labels"][0] != str(digit):
                 raise RuntimeError("another digit")
 
-        async def slow() -> None:
-            source = {**result["source"], "dropped": [next(number) % 36]}  # so that no map is in a cache
-            sent = {"kind": "map", "method": "local_surrogate", "source": source}
-            await visitor.timed("slow map", {**sent, "label": next(number) % 50})
+        async def photo() -> None:
+            await visitor.explain(await visitor.upload(1000 + next(number) % 400), 20)
 
-        return await compare(server, [drawing for _, drawing in drawings(20)], draw, slow, options)
+        async def health() -> None:
+            (await client.get("/healthz")).raise_for_status()
+
+        return await compare(server, [drawing for _, drawing in drawings(20)], (draw, photo, health), options)
 
 
 def main() -> None:
     """Prints a row for each way to flood."""
     parser = argparse.ArgumentParser(description="What a visitor waits for while others flood the server.")
     parser.add_argument("--seconds", type=float, default=30, help="of each flood (%(default)s)")
-    parser.add_argument("--addresses", type=int, default=4, metavar="N", help="from so many (%(default)s)")
-    parser.add_argument("--ways", nargs="*", metavar="WAY", help="only these, such as 'slow bodies'")
+    parser.add_argument("--addresses", type=int, default=10, metavar="N", help="from so many (%(default)s)")
+    parser.add_argument("--ways", nargs="*", metavar="WAY", help="only these, such as '^kind map'")
     options = parser.parse_args()
     with loaded_server() as server:
         errors = asyncio.run(run(server, options))

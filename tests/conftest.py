@@ -10,6 +10,8 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import copy
 import gc
+import itertools
+import random
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,43 +36,32 @@ TESTS = Path(__file__).parent
 gc.disable()  # while the tests are imported, which leaves little garbage
 
 
-SLOW_FILES = """
-    test_serve test_code_quality browser/test_browser_story test_documentation browser/test_browser_screens
-    browser/test_browser_train browser/test_browser_languages browser/test_browser_libraries
-    browser/test_browser_accessibility web/test_serving words/test_word_models browser/test_browser_teach
-    browser/test_browser_link_sections test_wheel weights/test_fuzzing images/test_hostile browser/test_browser_hub
-    browser/test_browser_stage browser/test_browser_explanations browser/test_browser_link
-    browser/test_browser_steps browser/test_browser_stage_failures words/test_interfaces methods/test_other_device
-    browser/test_browser_random space/test_zero_gpu browser/test_browser_features recipes/test_training
-    web/guard/test_hostile_requests weights/test_hub_interfaces browser/test_browser_download
-    browser/test_browser_lesson weights/test_preprocessing browser/test_browser_page web/guard/test_security
-    cli/test_bad_input browser/test_browser_why web/requests/test_training browser/test_browser_pad
-    browser/test_browser_photo_input cli/test_explain cli/test_gallery browser/test_browser_words
-    browser/test_browser_restart browser/test_browser_beginner test_javascript images/test_corpus
-    training/test_small auditing/test_shortcuts trace/test_passes browser/test_browser_enough test_architecture
-    methods/test_written_out test_notebook browser/test_browser_notebook methods/test_without_float64 test_reference
-    web/api/test_api_documentation web/requests/test_any_request space/test_haproxy cli/test_startup
-    inference/test_step_parts space/test_start web/guard/test_uploads weights/test_costs inference/test_explainer
-    trace/test_networks browser/test_browser_refused_photos browser/test_browser_modules images/test_paper
-    web/api/test_api trace/test_proof trace/test_refusals methods/test_libra_fullgrad images/test_reading
-    web/test_notebook_html trace/test_spellings features/test_token_analysis
-"""
-"""Files that take long, the longest first: so they run, lest a process ends alone with one."""
-QUICK = "features images inference methods metrics model render service trace weights words"
-"""Folders whose other files need neither a server nor a browser."""
+QUICK = "features inference methods metrics model render service trace"
+"""Folders whose tests need neither a server, nor a browser, nor files of other libraries."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Two at most, since some tests start servers of their own."""
+    return min(2, os.cpu_count() or 1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts slow files first, and marks the others of some folders as quick."""
-    places = {name: place for place, name in enumerate(SLOW_FILES.split())}
+    """Marks the tests of some folders as quick; brings all into another order if ``VIT_DEMO_ORDER`` has a seed.
 
-    def place(item: pytest.Item) -> int:
-        return places.get(item.path.relative_to(TESTS).with_suffix("").as_posix(), len(places))
-
+    The tests of a file stay together, which share what is costly to start.
+    """
     for item in items:
-        if place(item) == len(places) and item.path.relative_to(TESTS).parts[0] in QUICK.split():
+        if item.path.relative_to(TESTS).parts[0] in QUICK.split():
             item.add_marker("quick")
-    items.sort(key=place)
+    if seed := os.environ.get("VIT_DEMO_ORDER"):
+        files: dict[Path, list[pytest.Item]] = {}
+        for item in items:
+            files.setdefault(item.path, []).append(item)
+        choose, groups = random.Random(seed), list(files.values())
+        for group in (groups, *groups):
+            choose.shuffle(group)
+        items[:] = itertools.chain(*groups)
 
 
 def pytest_collection_finish() -> None:

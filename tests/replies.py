@@ -14,7 +14,7 @@ from vit_demo.inference.cache import ByteCache
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.requests import poll
 
-from .asynchronous import run
+from .asynchronous import PATIENCE, run
 
 
 def unpack(body: bytes) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def check_teaching(address: str, headers: dict[str, str] | None = None) -> None:
     """A server teaches a network of photos, and explains another photo with it, as the package does."""
     classes = {"cats": ["cat", "tiger"], "places": ["church", "mountains"]}
     choices = {"preset": "photos-tiny", "patch_size": 12, "fit": "crop"}
-    with httpx.Client(base_url=address, headers=headers, timeout=120) as client:
+    with httpx.Client(base_url=address, headers=headers, timeout=PATIENCE) as client:
 
         def result_of(request: dict[str, Any]) -> dict[str, Any]:
             while "done" in (reply := client.post("/gradio_api/vit_demo/request", json=request).json()):

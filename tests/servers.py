@@ -7,11 +7,12 @@ import random
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
+
+from .asynchronous import PATIENCE, until
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -23,16 +24,25 @@ UNASSIGNED = range(20_000, 30_000)
 """Below the ports that the system gives to clients: one of those could be taken again before the server listens."""
 
 
+_held: list[socket.socket] = []
+
+
 def free_port(*wanted: int) -> int:
-    """The first port that can be bound, or any other."""
-    for port in (*wanted, *random.sample(UNASSIGNED, 100)):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("0.0.0.0", port))
-            except OSError:
-                continue
-            return port
+    """The first port that nobody has, or any other.
+
+    It stays bound here, where only who asks for a shared address may listen: no other program of tests is given it
+    before the server starts.
+    """
+    for port in (*wanted, *random.SystemRandom().sample(UNASSIGNED, 100)):
+        held = socket.socket()
+        try:
+            held.bind(("0.0.0.0", port))
+        except OSError:
+            held.close()
+            continue
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _held.append(held)
+        return port
     raise OSError("no port is free")
 
 
@@ -53,15 +63,16 @@ def start(port: int, *command: str, **settings: str) -> subprocess.Popen[str]:
 
 def wait_for(port: int, process: subprocess.Popen[str], log: Path | None = None) -> None:
     """Waits until the page is served; what the process has printed is the message if it ends instead."""
-    deadline = time.monotonic() + 180  # importing torch takes long on a busy machine
-    while time.monotonic() < deadline:
+
+    def is_served() -> bool:
         try:
-            urlopen(f"http://127.0.0.1:{port}/healthz", timeout=30).close()
-            return
+            urlopen(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE).close()
         except OSError:
             assert process.poll() is None, log.read_text() if log else process.stdout.read()
-            time.sleep(0.1)
-    raise AssertionError("it did not start")
+            return False
+        return True
+
+    until(is_served)
 
 
 def page_routes(handle: Callable[[Any], Awaitable[bytes]]) -> list[Route]:

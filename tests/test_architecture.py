@@ -16,7 +16,7 @@ ROW = re.compile(r"^\| \d+ \| (.*?) \| (.*?) \|$", re.MULTILINE)
 def seen() -> dict[str, list[str]]:
     """What the server runs for each, in the order of the first calls: ``file function``."""
     command = [sys.executable, "-m", "scripts.calls"]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300).stdout
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     parts = re.findall(r"^(\w+): \d+ functions of \d+ files\n((?:  .*\n)+)", printed, re.MULTILINE)
     return {what: [line.strip() for line in lines.splitlines()] for what, lines in parts}
 

@@ -1,6 +1,5 @@
 """The page on Ray Serve: every answer is right, and killed replicas lose none. Needs the extra ``serve``."""
 
-import time
 from urllib.request import urlopen
 
 import numpy as np
@@ -59,13 +58,7 @@ def test_a_killed_model_replica_loses_no_answer_and_is_replaced(cluster):
     before = cluster.replicas("Models")
     load = asynchronous.run(draw(cluster.url, 6, 9, lambda: cluster.kill_one("Models")))
     assert load.failures == load.wrong == 0 and len(load.seconds) >= 6
-    for _ in range(600):
-        now = cluster.replicas("Models")
-        if len(now) == 2 and before[0] not in now:
-            break
-        time.sleep(0.2)
-    else:
-        pytest.fail(f"not replaced: {now}")
+    asynchronous.until(lambda: len(now := cluster.replicas("Models")) == 2 and before[0] not in now)
 
 
 def test_a_killed_page_replica_costs_its_visitors_a_repeated_request(cluster):

@@ -15,6 +15,8 @@ import pytest
 import torch
 from PIL import Image
 
+from .asynchronous import PATIENCE
+
 ROOT = Path(__file__).parent.parent
 SKETCH = Image.new("L", (64, 64), 255)
 SKETCH.paste(0, (30, 10, 36, 54))
@@ -94,15 +96,15 @@ def test_what_runs_in_the_fork_of_zero_gpu_takes_no_lock(zero_gpu):
                 for lock in locks:
                     stack.enter_context(lock)
                 held.set()
-                forked_already.wait(10)
+                forked_already.wait(PATIENCE)
 
         thread = threading.Thread(target=hold)
         thread.start()
-        assert held.wait(10)
+        assert held.wait(PATIENCE)
         reader, writer = os.pipe()
         child = os.fork()
         if not child:
-            signal.alarm(60)  # a child that waits forever fails the test
+            signal.alarm(PATIENCE)  # a child that waits forever fails the test
             try:
                 result = pickle.dumps(engine._execute(*arguments))
             except BaseException as error:

@@ -61,7 +61,12 @@ def built(source: Path, out: Path) -> Path:
 
 def run(command: list[str], cwd: Path, **environment: str) -> str:
     done = subprocess.run(
-        command, cwd=cwd, env=os.environ | environment, capture_output=True, text=True, timeout=300, check=False
+        command,
+        cwd=cwd,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

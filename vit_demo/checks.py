@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import operator
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -82,6 +83,20 @@ def find_device(name: str | torch.device) -> torch.device:
 def is_picture(path: Path) -> bool:
     """Whether a file of a folder is taken for a picture."""
     return path.suffix.lower() in PICTURE_SUFFIXES and path.is_file()
+
+
+def printable(text: str) -> str:
+    """A text on one line, whose control characters, and bytes of a file's name that are no text, are written out."""
+    hidden = r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
+    return re.sub(
+        hidden, lambda found: ascii(found[0])[1:-1] if ord(found[0]) > 255 else f"\\x{ord(found[0]):02x}", text
+    )
+
+
+def cell(value: Any) -> Any:
+    """A value for a table: a text such that no program takes it for a formula."""
+    text = printable(value) if isinstance(value, str) else value
+    return f"'{text}" if isinstance(text, str) and text.lstrip()[:1] in tuple("=+-@＝＋－＠") else text
 
 
 @contextmanager

@@ -35,6 +35,16 @@ def memory_limit() -> int:
     return 8 << 30
 
 
+def descriptor_limit() -> int:
+    """Connections and files that this process may hold open."""
+    with suppress(ImportError, OSError):  # not on Windows
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return MAX_DESCRIPTORS if soft < 0 else soft  # infinity is -1
+    return MAX_DESCRIPTORS
+
+
 def raise_descriptor_limit() -> None:
     """Lets this process open ``MAX_DESCRIPTORS``, or as many as the system allows."""
     with suppress(ImportError, OSError, ValueError):  # not on Windows; macOS may allow fewer than it says

@@ -239,9 +239,31 @@ def test_a_second_run_goes_on_where_the_first_was_ended(explainer, folder, tmp_p
 def test_the_table_is_written(explainer, folder, tmp_path):
     found = vit_demo.audit(explainer, folder)
     found.to_csv(tmp_path / "table.csv")
-    rows = list(csv.DictReader((tmp_path / "table.csv").open(encoding="utf-8")))
+    rows = list(csv.DictReader((tmp_path / "table.csv").open(encoding="utf-8-sig")))
     assert [row["file"] for row in rows] == [row["file"] for row in found.table]
     assert float(rows[0]["probability"]) == found.table[0]["probability"] and rows[0]["on_object"] == ""
+
+
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "＝1", "\u2028=1"]
+HOSTILE = [*FORMULAS, "a\nb", "a\x1b[2J", "a\x00b", "\udcff.png"]
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "Käse", 'a,"b"', "plain.png"])
+def test_no_program_takes_a_cell_of_the_table_for_a_formula(explainer, folder, tmp_path, text):
+    found = vit_demo.audit(explainer, folder)
+    for name, value in found.table[0].items():
+        if isinstance(value, str):
+            found.table[0][name] = text
+    found.table[0]["margin"] = -0.25
+    found.to_csv(tmp_path / "table.csv")
+    raw = (tmp_path / "table.csv").read_bytes()
+    assert raw.startswith(b"\xef\xbb\xbf") and raw.count(b"\n") == 1 + len(found.table)
+    row = next(csv.DictReader((tmp_path / "table.csv").open(encoding="utf-8-sig", newline="")))
+    assert row["margin"] == "-0.25", "a number stays one"
+    for name, value in found.table[0].items():
+        if isinstance(value, str):
+            assert row[name].isprintable() and row[name].lstrip()[0] not in "=+-@＝"
+            assert row[name] == text or text in HOSTILE
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What tests do on the page, as a visitor does it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +10,8 @@ from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_digits import DIGITS, smooth
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights import PRESETS
+
+from .. import asynchronous
 
 try:
     from playwright.sync_api import Browser, BrowserContext, Frame, FrameLocator, Locator, Page, Request, Route
@@ -20,6 +22,21 @@ __all__ = ["Browser", "BrowserContext", "Frame", "FrameLocator", "Locator", "Pag
 
 READY = '.stage[data-ready="true"]'
 STAGE = "document.querySelector('.stage').__stage"
+
+
+def wait_until(page: Page, condition: Callable[[], object]) -> None:
+    """Waits until a condition holds, while what the page sends still arrives."""
+    asynchronous.until(condition, lambda seconds: page.wait_for_timeout(1000 * seconds))
+
+
+def wait_a_moment(page: Page) -> None:
+    """Gives what must not happen on the page time to happen: whoever is slow passes the test, too."""
+    asynchronous.a_moment(lambda seconds: page.wait_for_timeout(1000 * seconds))
+
+
+def settle_address(page: Page) -> None:
+    """Has the address written, which follows strokes and sliders a little later."""
+    page.evaluate("dispatchEvent(new Event('pagehide'))")
 
 
 @contextmanager

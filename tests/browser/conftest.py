@@ -11,6 +11,7 @@ import pytest
 
 from vit_demo.web.guard import compression
 
+from ..asynchronous import PATIENCE
 from ..servers import page_routes
 from .choosing import STAGE, Browser, BrowserContext, Page, launched, open_page
 from .stage_page import stage, stage_address
@@ -99,7 +100,7 @@ def window(contexts: dict[str, BrowserContext]) -> Iterator[Callable[..., Page]]
         page.set_viewport_size({"width": size[0], "height": size[1]})
         everything = {"origin": "*", "storageTypes": "all"}
         contexts[kind].new_cdp_session(page).send("Storage.clearDataForOrigin", everything)
-        page.set_default_timeout(30_000)  # a busy machine can be slow to load the page
+        page.set_default_timeout(1000 * PATIENCE)
         page.on("pageerror", lambda error: errors.append(str(error)))
         return page
 

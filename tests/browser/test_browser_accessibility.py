@@ -8,7 +8,7 @@ import pytest
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import Page, choose_method, method_button, open_page, settings
+from .choosing import Page, choose_method, method_button, open_page, settings, wait_a_moment
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = [ROOT / "node_modules", *map(Path, filter(None, os.environ.get("NODE_PATH", "").split(os.pathsep)))]
@@ -259,6 +259,6 @@ def test_one_region_speaks_at_a_time(opened: Page) -> None:
         run = opened.locator(".stage").get_attribute("data-run")
         action()
         opened.wait_for_selector(f'.stage[data-state="done"]:not([data-run="{run}"])')
-        opened.wait_for_timeout(300)
+        wait_a_moment(opened)
         assert set(opened.evaluate("window.spoken")) <= {"visually-hidden spoken-answer"}
-    assert opened.evaluate("window.spoken"), "the prediction"
+    opened.wait_for_function("window.spoken.length")  # the prediction

@@ -9,6 +9,7 @@ import torch
 
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import VIT_TINY
+from vit_demo.weights import PRESETS
 
 from .choosing import Locator, Page, open_page, open_section
 
@@ -73,7 +74,7 @@ def test_what_a_link_changed_is_in_sight(page: Page, address: str) -> None:
 def test_the_code_runs_and_gives_the_shape(build: Page) -> None:
     fields(build).get_by_label("Start from").select_option(label="digits-tiny")
     fields(build).get_by_label("Classes").fill("3")
-    build.wait_for_function("document.querySelector('.build pre').innerText.includes('num_classes=3')")
+    wait_for_parameters(build, replace(PRESETS["digits-tiny"].config, num_classes=3))  # the last that it is told
     build.get_by_role("button", name="Copy as Python").click()
     build.locator(".build .code .news", has_text=".").wait_for()
     printed = io.StringIO()

@@ -29,7 +29,6 @@ def words(part: Locator) -> str:
 @pytest.fixture
 def wide(window: Callable[..., Page], address: str) -> Page:
     page = window((1920, 1080))
-    page.set_default_timeout(60_000)
     return open_page(page, address)
 
 

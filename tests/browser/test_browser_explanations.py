@@ -121,7 +121,7 @@ def test_every_method_is_compared_in_one_table(quick: Page):
     quick.locator(".all-classes li button").click()
     quick.locator(".subject", has_text="for 4").wait_for()
     quick.get_by_role("button", name="Compare all methods").click()
-    quick.locator(".every tr.random").wait_for(timeout=90_000)
+    quick.locator(".every tr.random").wait_for()
     assert quick.locator(".every caption").inner_text() == "Tested on 4 (logit), every method on the same class"
     rows = quick.locator(".every tbody tr")
     assert rows.count() == len(METHODS) + 1

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,6 +13,7 @@ from vit_demo.service.engine import _engines
 from vit_demo.weights import PRESETS
 from vit_demo.weights.imagenet import IMAGENET_LABELS
 
+from ..asynchronous import PATIENCE, until
 from ..weights.hub_server import HubServer, served
 from .choosing import READY, STAGE, Page, launched
 
@@ -82,9 +82,7 @@ def test_a_slow_download_has_progress_and_cancel_and_leaves_the_page_alone(photo
 
     def slowly(preset: object, progress: Callable[[str, int, int], None]) -> None:
         try:
-            for step in range(1, 400):
-                progress("model.safetensors", min(40, 2 * step) * 1_000_000, 88_000_000)
-                time.sleep(0.05)
+            until(lambda: progress("model.safetensors", 40_000_000, 88_000_000))  # which ends a cancelled download
         finally:
             stopped.set()
 
@@ -100,7 +98,7 @@ def test_a_slow_download_has_progress_and_cancel_and_leaves_the_page_alone(photo
     photos.wait_for_selector('.stage[data-top1="7"]')
     photos.get_by_role("button", name="Cancel").click()
     photos.locator(".job").wait_for(state="hidden")
-    assert stopped.wait(20), "nobody polls any more"
+    assert stopped.wait(PATIENCE), "nobody polls any more"
 
 
 def test_a_failed_download_keeps_the_result_and_can_be_repeated(photos: Page, hub: HubServer):

@@ -6,6 +6,7 @@ import re
 from scripts.words import FRONTEND, LANGUAGES, page_words, read_language
 from vit_demo.weights import PRESETS
 
+from ..asynchronous import PATIENCE
 from .choosing import Browser, Page, close_settings, settings
 
 CODES = sorted(path.stem for path in LANGUAGES.glob("*.json"))
@@ -54,7 +55,7 @@ NAMES = {
 def open_page(browser: Browser, address: str, language: str, catalogue: dict | None = None) -> Page:
     context = browser.new_context(locale=language, reduced_motion="reduce", viewport={"width": 1440, "height": 900})
     page = context.new_page()
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(1000 * PATIENCE)
     if catalogue is not None:
         page.route("**/languages/*.json", lambda route: route.fulfill(json=catalogue))
     page.goto(address)

@@ -20,7 +20,19 @@ from vit_demo.service.engine import _engines
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from ..weights.hub_server import served
-from .choosing import READY, STAGE, Page, choose_method, launched, look_from, method_button, middle_of, open_section
+from .choosing import (
+    READY,
+    STAGE,
+    Page,
+    choose_method,
+    launched,
+    look_from,
+    method_button,
+    middle_of,
+    open_section,
+    wait_a_moment,
+    wait_until,
+)
 
 SHAPE = {"img_size": 64, "depth": 2, "embed_dim": 48, "num_heads": 3}
 LABELS = ["lion", "tiger", "cat", "dog", "car"]
@@ -73,11 +85,7 @@ def shown(page: Page) -> np.ndarray:
 
 def check_shown(page: Page, expected: np.ndarray, rtol: float = 1e-7, atol: float = 1e-4) -> None:
     """The map on the stage becomes the expected one; a slow machine takes its time."""
-    for _ in range(100):
-        if np.allclose(shown(page), expected, rtol=rtol, atol=atol):
-            return
-        page.wait_for_timeout(100)
-    np.testing.assert_allclose(shown(page), expected, rtol=rtol, atol=atol)
+    wait_until(page, lambda: np.allclose(shown(page), expected, rtol=rtol, atol=atol))
 
 
 def point_at(page: Page, selector: str, row: int, column: int) -> tuple[float, float]:
@@ -179,7 +187,7 @@ def check_features(page: Page, result: Exploration) -> None:
     assert float(cosine[0].replace("−", "-")) == pytest.approx(result.similarity((0, 1))[3, 2], abs=0.006)
     for mode in ("PCA", "Segments", "Norms", *(["Predictions"] if result.labels else [])):
         method_button(page, mode).press(" ")
-        page.wait_for_timeout(100)
+        wait_a_moment(page)
         no_class_token(page, result)
     if result.labels:
         reads = "what attention pooling reads of" if result.trace.pooling is not None else "the mean of"

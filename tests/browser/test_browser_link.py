@@ -7,7 +7,7 @@ from collections.abc import Callable
 import vit_demo
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import READY, STAGE, Page, Request, Route, choose_method, draw, open_page
+from .choosing import READY, STAGE, Page, Request, Route, choose_method, draw, open_page, wait_until
 
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
 
@@ -105,23 +105,22 @@ def test_a_link_holds_the_photo_the_fit_and_the_view(page: Page, address: str):
 def test_back_forward_and_reload(opened: Page):
     steps = [shown(opened)]
 
-    def step(action) -> None:
+    def step(action, **becomes) -> None:
+        """Does what leads to a result or a map of its own."""
         action()
-        opened.wait_for_timeout(50)
+        wait_until(opened, lambda: becomes.items() <= (shown(opened)["view"] | shown(opened)).items())
         steps.append(shown(opened))
 
-    step(lambda: opened.locator("#patch-size").get_by_text("7", exact=True).click())
-    step(lambda: choose_method(opened, "Rollout"))
-    step(lambda: opened.get_by_role("tab", name="Photo").click())
-    step(lambda: opened.get_by_role("button", name="Goldfish").click())
+    step(lambda: opened.locator("#patch-size").get_by_text("7", exact=True).click(), grid=[4, 4])
+    step(lambda: choose_method(opened, "Rollout"), method="rollout")
+    step(lambda: opened.get_by_role("tab", name="Photo").click(), photo="lion")
+    step(lambda: opened.get_by_role("button", name="Goldfish").click(), photo="goldfish")
     for expected in steps[-2::-1]:
         opened.go_back()
-        opened.wait_for_timeout(50)
-        assert shown(opened) == expected
+        wait_until(opened, lambda expected=expected: shown(opened) == expected)
     for expected in steps[1:]:
         opened.go_forward()
-        opened.wait_for_timeout(50)
-        assert shown(opened) == expected
+        wait_until(opened, lambda expected=expected: shown(opened) == expected)
     opened.reload()
     opened.wait_for_selector(READY)
     opened.wait_for_function(f"{STAGE}?.current()?.source.example === 'goldfish'")

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from .choosing import Page, close_settings, method_button, middle_of, open_page, open_section
+from .choosing import Page, close_settings, method_button, middle_of, open_page, open_section, settle_address
 
 CHOICES = "document.querySelector('.stage').__stage.choices"
 
 
 def seen_elsewhere(page: Page, window: Callable[..., Page], look: Callable[[Page], object], wanted: object) -> None:
     """The link shows the same to a visitor with a fresh browser, and after a reload."""
-    page.wait_for_timeout(400)  # sliders settle before the address changes
+    settle_address(page)
     other = window(kind="other visitor")
     for view in (open_page(other, page.url), page):
         view.reload()

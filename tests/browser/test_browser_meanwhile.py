@@ -1,6 +1,6 @@
 """What a visitor does while something else is under way, and what stays of it afterwards."""
 
-from .choosing import STAGE, Page, Route, choose_method, open_section
+from .choosing import STAGE, Page, Route, choose_method, open_section, wait_a_moment, wait_until
 
 DROP_WORDS = """() => {
   const data = new DataTransfer();
@@ -25,8 +25,7 @@ def test_a_section_opened_while_a_result_is_awaited_stays_open(opened: Page):
 
     opened.route("**/vit_demo/request", hold_maps)
     opened.get_by_role("button", name="Example 3").click()
-    while not held:
-        opened.wait_for_timeout(20)
+    wait_until(opened, lambda: held)
     open_section(opened, "Compare")
     held[0].continue_()
     opened.wait_for_selector('.stage[data-top1="3"]')
@@ -47,17 +46,15 @@ def test_a_link_asks_nothing_about_the_result_that_it_replaces(opened: Page):
 
     opened.route("**/vit_demo/request", hold_result)
     opened.evaluate("location.hash = '#digit=3&model=digits-tiny&method=relevance&block=12&patch=49&class=3&removed=2'")
-    while not held:
-        opened.wait_for_timeout(20)
+    wait_until(opened, lambda: held)
     opened.locator("#stage .picture").hover(position={"x": 20, "y": 20})
     opened.locator("#stage .picture").hover(position={"x": 60, "y": 60})
-    opened.wait_for_timeout(300)
+    wait_a_moment(opened)
     assert [request["kind"] for request in asked] == ["result"]
     assert opened.evaluate(f"[{STAGE}.current().predictions[0].label, {STAGE}.choices.block]") == ["7", 5]
     held[0].continue_()
     opened.wait_for_function(f"{STAGE}.current().predictions[0].label === '3'")
-    while len(held) < 2:
-        opened.wait_for_timeout(20)
+    wait_until(opened, lambda: len(held) == 2)
     assert held[1].request.post_data_json["source"]["dropped"] == [1]
     held[1].continue_()
     opened.wait_for_function(f"{STAGE}.current().dropped.length === 1")

@@ -1,7 +1,6 @@
 """Where the page's modules are found: below a subpath, behind a proxy, in a frame, after a re-mount; or a sentence."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,8 +14,9 @@ from vit_demo.web.frontend import modules
 from vit_demo.web.frontend.components import inputs
 from vit_demo.web.requests.packing import pack
 
+from ..asynchronous import until
 from ..servers import free_port, page_routes
-from .choosing import FrameLocator, Page
+from .choosing import FrameLocator, Page, wait_until
 
 received: list[Any] = []  # by Python
 
@@ -43,8 +43,7 @@ def serve() -> Iterator[Callable[[Any], str]]:
         port = free_port()
         server = uvicorn.Server(uvicorn.Config(app, "127.0.0.1", port, log_level="error"))
         threading.Thread(target=server.run, daemon=True).start()
-        while not server.started:
-            time.sleep(0.05)
+        until(lambda server=server: server.started)
         servers.append(server)
         return f"http://127.0.0.1:{port}"
 
@@ -73,9 +72,7 @@ def draw(page: Page, pad: Page | FrameLocator) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] - 20, steps=4)
     page.mouse.up()
-    deadline = time.monotonic() + 30
-    while not received and time.monotonic() < deadline:
-        page.wait_for_timeout(20)
+    wait_until(page, lambda: received)
     assert received[0]["source"]["drawing"].startswith("data:image/png")
 
 

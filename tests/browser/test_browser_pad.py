@@ -2,7 +2,6 @@
 
 import base64
 import io
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.frontend.components import inputs
 from vit_demo.web.requests.packing import pack
 
-from .choosing import Page
+from .choosing import Page, settle_address, wait_a_moment, wait_until
 
 Ink = np.ndarray
 received: list[str] = []  # the drawings, or names of examples, that the page has sent, in order
@@ -43,9 +42,7 @@ def open_pad(page: Page, address: str) -> None:
 
 
 def wait_for(page: Page, drawings: int) -> str:
-    deadline = time.monotonic() + 30
-    while len(received) < drawings and time.monotonic() < deadline:
-        page.wait_for_timeout(10)
+    wait_until(page, lambda: len(received) >= drawings)
     assert len(received) == drawings
     return received[-1]
 
@@ -88,7 +85,7 @@ def test_opens_with_the_example_and_sends_nothing(page: Page, address: str) -> N
     open_pad(page, address)
     expected = (np.asarray(example_picture(8)) < 127).mean()
     assert paper_ink(page) == pytest.approx(expected, rel=0.05)
-    page.wait_for_timeout(300)
+    wait_a_moment(page)
     assert received == []
 
 
@@ -156,7 +153,7 @@ def test_undo_works_wherever_the_pad_was_used_last_and_only_there(page: Page, ad
     assert paper_ink(page) > 0
     page.locator("#preset").focus()
     page.keyboard.press("Control+z")
-    page.wait_for_timeout(100)
+    wait_a_moment(page)
     assert paper_ink(page) > 0, "another part of the page was used since"
 
 
@@ -169,7 +166,7 @@ def test_the_eraser_takes_ink_away_from_a_drawing_and_from_an_example(page: Page
     cut = ink_of(wait_for(page, 2))
     assert cut[140].max() == 0 and np.array_equal(cut[:100], whole[:100]) and np.array_equal(cut[180:], whole[180:])
     assert page.evaluate("document.querySelector('#pad .paper').getContext('2d').getImageData(0, 0, 1, 1).data[3]") == 0
-    page.wait_for_timeout(400)  # the address follows what is drawn
+    settle_address(page)
     shared = page.url
     page.get_by_role("button", name="Example 1").click()
     wait_for(page, 3)
@@ -177,7 +174,7 @@ def test_the_eraser_takes_ink_away_from_a_drawing_and_from_an_example(page: Page
     assert ink_of(wait_for(page, 4))[60, 140] > 0.5, "the rest of the example stays"
     page.get_by_role("button", name="Clear").click()
     draw(page, ACROSS)
-    page.wait_for_timeout(100)
+    wait_a_moment(page)
     assert len(received) == 4, "there is nothing to erase"
     page.goto("about:blank")
     open_pad(page, address + "#" + shared.partition("#")[2])
@@ -192,7 +189,7 @@ def test_the_hint_is_for_an_empty_paper_and_the_tab_leaves_a_drawing_alone(page:
     one = wait_for(page, 1)
     ink = paper_ink(page)
     page.get_by_role("tab", name="Draw").click()
-    page.wait_for_timeout(100)
+    wait_a_moment(page)
     assert paper_ink(page) == ink and received == [one] and page.evaluate(hint) == "0"
     page.get_by_role("button", name="Clear").click()
     page.wait_for_function(f"{hint} === '1'")

@@ -11,7 +11,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights import PRESETS
 
 from ..images.bombs import GREY, png
-from .choosing import READY, Page, close_settings, draw, settings
+from .choosing import READY, Page, close_settings, draw, settings, wait_a_moment
 
 
 def run_of(page: Page) -> str:
@@ -60,7 +60,7 @@ def test_it_opens_with_an_explained_example_and_makes_no_foreign_request(page: P
     assert (costs["Squares (patches)"], costs["Tokens"]) == ("4 × 4", "17")
     assert costs["Time"].endswith(f" on {page.locator('.badge').inner_text()}")
     run = run_of(page)
-    page.wait_for_timeout(1500)
+    wait_a_moment(page)
     assert run_of(page) == run, "what is on the page already is not computed again"
     assert not foreign and not errors
     assert len([url for url in requests if "/gradio_api/vit_demo/" in url and url.endswith(".js")]) == 1

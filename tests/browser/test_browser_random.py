@@ -14,7 +14,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights import PRESETS
 
-from .choosing import Page
+from .choosing import Page, settle_address, wait_a_moment
 
 SEQUENCES = int(os.environ.get("VIT_DEMO_CLICK_SEQUENCES", "3"))
 CLICKS = 30
@@ -79,7 +79,8 @@ def delay_replies(page: Page, milliseconds: int) -> None:
 def settled(page: Page) -> dict[str, Any]:
     """What is shown once the newest result is there and drawn, and the address is written."""
     page.wait_for_selector('.stage[data-state="done"]')
-    page.wait_for_timeout(400)
+    wait_a_moment(page)
+    settle_address(page)
     page.wait_for_selector('.stage[data-state="done"]')
     return page.evaluate(SHOWN)
 

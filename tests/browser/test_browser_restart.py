@@ -12,7 +12,6 @@ UNWRITABLE = {name: f"/proc/{name}" for name in HOMES} if sys.platform == "linux
 
 
 def test_another_server_takes_over_and_the_page_goes_on_by_itself(page: Page) -> None:
-    page.set_default_timeout(120_000)
     port = free_port()
     first = launch("127.0.0.1", port, wait=False)
     try:

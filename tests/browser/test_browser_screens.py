@@ -7,7 +7,7 @@ import pytest
 from vit_demo.weights import PRESETS
 from vit_demo.weights.costs import num_operations, num_tokens
 
-from .choosing import Page, open_section, settings, shown_result
+from .choosing import Page, open_section, settings, shown_result, wait_a_moment, wait_until
 
 SIZES = {
     "large desktop": (1920, 1080),
@@ -49,7 +49,7 @@ def open_page(window: Callable[..., Page], address: str, name: str) -> Page:
 @pytest.mark.parametrize("name", SIZES)
 def test_the_first_task_is_in_sight_and_nothing_moves(window: Callable[..., Page], address: str, name: str) -> None:
     page = open_page(window, address, name)
-    page.wait_for_timeout(500)  # what could still move
+    wait_a_moment(page)  # for what could still move
     assert sum(page.evaluate("window.shifts")) < 0.1
     for tab, is_digit in (("digits", "true"), ("photos", "false")):
         page.locator(f"button[data-sheet={tab}]" if "phone" in name else f"#tab-{tab}").click()
@@ -253,6 +253,5 @@ def test_on_a_narrow_phone_nothing_is_cut_off(window: Callable[..., Page], addre
             page.wait_for_function("document.querySelector('.build .totals div:nth-child(3) dd')?.title === '16,385'")
         if section == "Compare":  # its canvases have their size once they show something
             page.wait_for_function("document.querySelectorAll('.compare dd').length >= 14")
-        page.wait_for_timeout(300)
-        assert page.evaluate(CUT_OFF) == [], section
+        wait_until(page, lambda: page.evaluate(CUT_OFF) == [])
     assert page.locator(".compare dd").evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from .choosing import Page, choose_method, close_settings, look_from, settings
+from .choosing import Page, choose_method, close_settings, look_from, settings, wait_a_moment
 from .stage_page import (
     ATTENTION,
     BLOCKS,
@@ -25,7 +25,7 @@ from .stage_page import (
 def test_the_trace_of_a_block_is_requested_once_with_the_pointer_on_the_picture(page: Page, stage_address: str) -> None:
     block_requests.clear()
     open_stage(page, stage_address)
-    page.wait_for_timeout(300)
+    wait_a_moment(page)
     assert block_requests == []
     point_at_picture(page)
     assert block_requests == [("source of first", BLOCKS - 1)]

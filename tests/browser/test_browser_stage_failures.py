@@ -2,7 +2,7 @@
 
 import pytest
 
-from .choosing import Page, choose_method, look_from, method_button, settings
+from .choosing import Page, choose_method, look_from, method_button, settings, wait_a_moment
 from .stage_page import (
     block_requests,
     faults,
@@ -112,7 +112,7 @@ def test_a_test_that_was_interrupted_can_be_run_again(stage: Page, way: str) -> 
         stage.locator(".faithfulness .start").get_by_role("button", name="Cancel").click()
     else:
         choose_method(stage, "Rollout")
-        stage.wait_for_timeout(300)
+        wait_a_moment(stage)
         choose_method(stage, "Relevance")
     faults.remove("orders wait")
     if way == "cancel":  # one that the visitor left for a moment goes on

@@ -6,7 +6,7 @@ import pytest
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import READY, Locator, Page, Route
+from .choosing import READY, Locator, Page, Route, wait_until
 
 TITLES = [
     "Cut the picture into patches",
@@ -241,7 +241,6 @@ def test_the_figures_follow_the_theme(page: Page, address: str) -> None:
 
     first = page.evaluate("document.body.classList.contains('dark')")
     for theme in (dark, light) if first else (light, dark):
-        page.wait_for_timeout(200)
-        assert painted() and all(distance(pixel, theme) <= 3 for pixel in painted())
+        wait_until(page, lambda theme=theme: painted() and all(distance(pixel, theme) <= 3 for pixel in painted()))
         page.locator("#theme").click()
         page.locator(".steps .figure").scroll_into_view_if_needed()

@@ -1,12 +1,14 @@
 """The first screen at three sizes: all in sight, nothing that moves or is cut, no sentence beside the numbers."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from ..asynchronous import PATIENCE
 from ..percentages import percentage
-from .choosing import STAGE, Browser, Page, middle_of, open_page, shown_result
+from .choosing import STAGE, Browser, Page, middle_of, open_page, shown_result, wait_until
 
 INVITATION = """({dropping, section, plain, method}) => dropping
   ? "Rub out squares. Can you make it say something else?"
@@ -133,12 +135,9 @@ def truth(page: Page, challenge: str | None) -> dict[str, Any]:
 def check(page: Page, act: str, challenge: str | None = None) -> None:
     """After an act: the words are true, whole and in sight, and nothing has moved."""
     page.wait_for_selector('.stage[data-state="done"]')
-    for _ in range(60):
-        expected, found = truth(page, challenge), page.evaluate(TOLD)
-        if found == expected:
-            break
-        page.wait_for_timeout(100)
-    assert found == expected, act
+    with suppress(AssertionError):
+        wait_until(page, lambda: page.evaluate(TOLD) == truth(page, challenge))
+    assert page.evaluate(TOLD) == truth(page, challenge), act
     assert page.evaluate("[...window.moved]") == [], act
     assert page.evaluate(CUT) == [], act
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"], act  # type: ignore[index]
@@ -154,7 +153,7 @@ def visit(browser: Browser, address: str) -> Iterator[Callable[[str], Page]]:
         size, phone = {"width": width, "height": height}, name == "phone"
         contexts.append(browser.new_context(viewport=size, is_mobile=phone, has_touch=phone, reduced_motion="reduce"))
         page = contexts[-1].new_page()
-        page.set_default_timeout(60_000)  # a search takes a while on a busy machine
+        page.set_default_timeout(1000 * PATIENCE)
         page.on("pageerror", lambda error: errors.append(str(error)))
         open_page(page, address + link)
         page.wait_for_function("document.querySelectorAll('.answers > span').length === 6")

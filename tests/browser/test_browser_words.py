@@ -11,7 +11,7 @@ from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from ..weights.hub_server import HubServer, served
 from ..words.word_models import word_files
-from .choosing import STAGE, Page, choose_method, launched, open_page
+from .choosing import STAGE, Page, choose_method, launched, open_page, wait_a_moment
 
 LION = EXAMPLE_PHOTOS["lion"].path
 
@@ -94,7 +94,7 @@ def test_no_request_is_sent_letter_by_letter_and_too_much_gets_a_sentence(page: 
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.locator("#words").press_sequentially(", a cat, lion, a", delay=5)
-    page.wait_for_timeout(300)
+    wait_a_moment(page)
     assert [url for url in requests if "vit_demo/request" in url] == []
     enter(page, ",".join(f"w{number}" for number in range(51)))
     sentence = "Write at most 50 words, with commas between them."

@@ -5,11 +5,12 @@ import pty
 import select
 import shutil
 import subprocess
-import time
 
 import pytest
 
 from vit_demo.cli import COMMANDS, main
+
+from ..asynchronous import PATIENCE
 
 CASES = [
     (["explain", "--preset", "digits-t"], ["digits-tiny"]),
@@ -87,11 +88,10 @@ def test_zsh(folder, capsys):
     )
 
     def read_until(words: str) -> str:
-        text, deadline = "", time.monotonic() + 60
+        text = ""
         while words not in text:
-            assert time.monotonic() < deadline, text
-            if select.select([master], [], [], 1)[0]:
-                text += os.read(master, 4096).decode(errors="replace")
+            assert select.select([master], [], [], PATIENCE)[0], text
+            text += os.read(master, 4096).decode(errors="replace")
         return text
 
     try:

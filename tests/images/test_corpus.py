@@ -45,7 +45,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict:
         if name not in ENDED_BY_THE_KERNEL:
             (folder / name).write_bytes(data)
     command = [sys.executable, "-W", "ignore", "-c", READ, str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -1,7 +1,5 @@
 """Two decoding processes at a time, bound by the kernel; however it ends, there is a picture or one sentence."""
 
-import time
-
 import pytest
 from PIL import Image
 
@@ -10,7 +8,7 @@ from vit_demo.images import decode_drawing, decode_image, read_image, reading
 from vit_demo.images.decoder import NOT_A_PICTURE, TOO_COMPLEX
 from vit_demo.images.rgb import DAMAGED
 
-from ..asynchronous import at_once
+from ..asynchronous import a_moment, at_once
 
 PNG_URL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
@@ -24,7 +22,7 @@ def test_two_pictures_are_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp
         nonlocal running, most
         running += 1
         most = max(most, running)
-        time.sleep(0.05)
+        a_moment()
         running -= 1
         return Image.new("RGB", (1, 1))
 

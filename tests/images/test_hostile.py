@@ -2,11 +2,11 @@
 
 import base64
 import io
+import resource
 import socket
 import struct
 import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Callable
 from functools import cache
@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from vit_demo.errors import ImageError
-from vit_demo.images import MAX_SIDE, decode_drawing, decode_image, read_image, reading
+from vit_demo.images import MAX_SIDE, decode_drawing, decode_frame, decode_image, read_image, reading
 from vit_demo.images.decoder import NOT_A_PICTURE, TOO_COMPLEX, decode
 
 from . import bombs
@@ -56,7 +56,7 @@ def peak_megabytes(files: list[bytes], folder: Path) -> int:
     for path, data in zip(paths, files, strict=True):
         path.write_bytes(data)
     command = [sys.executable, "-W", "ignore", "-c", MEASURE, *paths]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
 
@@ -106,11 +106,12 @@ def test_slow_files_are_refused(make: Callable[[], bytes], monkeypatch: pytest.M
     sooner = reading._START.replace("main()\n", "main.__globals__['MAX_CPU_SECONDS'] = 1.0\nmain()\n")
     monkeypatch.setattr(reading, "_START", sooner)
     data = make()
-    started = time.perf_counter()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     with pytest.raises(ImageError) as caught:
         decode_image(data)
     assert str(caught.value) == TOO_COMPLEX
-    assert time.perf_counter() - started < 15  # the limit is 1 s of a CPU that others may use as well; was minutes
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - used
+    assert used < 10, "a second of a processor and what starting takes; it was minutes"
 
 
 @pytest.mark.parametrize("scans", [12, 300])
@@ -261,3 +262,70 @@ def test_a_drawing_has_no_more_chunks_than_any_browser_writes():
         patch.setattr(Image, "open", lambda *_, **__: opened.append(1))
         decode_drawing(of_chunks(55_000))
     assert not opened, "it is not parsed"
+
+
+def frame_of(data: bytes) -> str:
+    return "data:image/jpeg;base64," + base64.b64encode(data).decode()
+
+
+def jpeg(width: int, height: int, mode: str = "RGB", *, extra: bytes = b"", **options: object) -> bytes:
+    """Noise, with segments after its start."""
+    noise = np.random.default_rng(0).integers(0, 60, (height, width, 3), np.uint8)
+    data = bombs.encoded(Image.fromarray(noise).convert(mode), "JPEG", **{"quality": 40, **options})
+    return data[:2] + extra + data[2:]
+
+
+def segment(kind: int, body: bytes) -> bytes:
+    return struct.pack(">BBH", 255, kind, len(body) + 2) + body
+
+
+@pytest.mark.parametrize(
+    ("data", "size"),
+    [
+        (jpeg(455, 256), (455, 256)),
+        (jpeg(256, 640, progressive=True), (256, 640)),
+        (jpeg(64, 48, "L"), (64, 48)),
+        (jpeg(40, 30, extra=segment(0xE1, b"Exif\0\0II*\0\x08\0\0\0\0\0\0\0\0\0")), (40, 30)),  # as of Safari's canvas
+    ],
+)
+def test_a_frame_of_a_camera_is_read(data: bytes, size: tuple[int, int]):
+    found = decode_frame(frame_of(data))
+    assert found.size == size and found.mode == "RGB"
+    np.testing.assert_array_equal(found, Image.open(io.BytesIO(data)).convert("RGB"))
+
+
+EXIF = b"Exif\0\0" + bombs.png_with_exif_of(2_000, 20_000)[41:][:60_000]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xff\xd8",
+        jpeg(300, 257),
+        jpeg(641, 200),
+        jpeg(64, 64)[:400],
+        jpeg(64, 64, extra=b"\xff\xff\xff"),
+        jpeg(64, 64, extra=b"\xff\xfe\0\1"),
+        jpeg(64, 64, extra=segment(0xFE, b"") * 64),
+        bombs.jpeg_of_scans(256, 13),
+        bombs.jpeg_of_scans(256, 8_000),
+        bombs.png(28, 28, bombs.GREY),
+        bombs.encoded(Image.new("RGB", (28, 28)), "WEBP"),
+        bombs.encoded(Image.new("RGB", (28, 28)), "TIFF", compression="jpeg"),
+    ],
+    ids=range(13),
+)
+def test_any_other_frame_is_refused_before_it_costs_anything(data: bytes):
+    started = time.thread_time()
+    with pytest.raises(ImageError, match="frame of the camera cannot be read"):
+        decode_frame(frame_of(data))
+    assert time.thread_time() - started < 0.1, "seconds of this thread's processor"
+
+
+def test_metadata_of_a_frame_are_not_parsed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Image.Exif, "load", lambda *_: pytest.fail("they can take gigabytes"))
+    data = jpeg(64, 64, extra=segment(0xE1, EXIF) + segment(0xFE, b"a comment") + segment(0xE2, b"ICC_PROFILE\0\1\1"))
+    assert decode_frame(frame_of(data)).size == (64, 64)
+    with pytest.raises(pytest.fail.Exception):
+        Image.open(io.BytesIO(data))

@@ -6,7 +6,7 @@ import pytest
 
 from vit_demo.inference.cache import ENTRY_BYTES, ByteCache
 
-from ..asynchronous import at_once
+from ..asynchronous import a_moment, at_once
 
 
 def test_it_holds_no_more_than_its_bytes_and_evicts_the_least_recently_used():
@@ -57,7 +57,7 @@ def test_while_one_thread_changes_it_others_wait(call):
         if value == b"a":
             waiting.append(threading.Thread(target=call, args=(cache,)))
             waiting[0].start()
-            waiting[0].join(0.05)
+            a_moment()
             waiting.append(waiting[0].is_alive())
         return len(value)
 

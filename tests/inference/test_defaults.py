@@ -51,7 +51,10 @@ print(json.dumps(found))
 
 def test_a_default_is_a_fact_of_one_file():
     done = subprocess.run(
-        [sys.executable, "-c", READ, json.dumps(CHANGED)], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", READ, json.dumps(CHANGED)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     for name, values in json.loads(done.stdout).items():
         assert values == [CHANGED[name]] * len(values), name

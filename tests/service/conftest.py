@@ -9,11 +9,14 @@ from PIL import Image
 
 from vit_demo.inference import networks
 from vit_demo.model import ViT, ViTConfig
+from vit_demo.service import job
 from vit_demo.service.engine import Engine
 from vit_demo.service.jobs import JobRunner
 from vit_demo.service.limits import WorkerPool
 from vit_demo.trace import OwnViT
 from vit_demo.weights import PRESETS
+
+from ..asynchronous import PATIENCE
 
 TINY = ViTConfig(image_size=32, patch_size=8, num_classes=3, embed_dim=16, depth=3, num_heads=2)
 HALF = (0.5, 0.5, 0.5)
@@ -38,6 +41,18 @@ def tiny(request, monkeypatch):
     monkeypatch.setattr(networks, "load_model", lambda preset, size: loads.append(size) or model)
     engine = Engine("cpu")
     return engine, model, loads
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch):
+    """What waits on a busy machine is still wanted."""
+    monkeypatch.setattr(job, "GRACE", PATIENCE)
+
+
+@pytest.fixture
+def all_count(monkeypatch):
+    """Jobs count however little memory they need."""
+    monkeypatch.setattr("vit_demo.service.jobs.SMALL_JOB", 0)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import threading
 
-WAIT = 10  # seconds that no test comes near
+from ..asynchronous import PATIENCE
 
 
 def held(runner, key, pool, nbytes=0):
@@ -11,9 +11,9 @@ def held(runner, key, pool, nbytes=0):
 
     def work():
         started.set()
-        assert go_on.wait(WAIT)
+        assert go_on.wait(PATIENCE)
         return key
 
     job = runner.submit(key, work, pool, nbytes)
-    assert started.wait(WAIT)
+    assert started.wait(PATIENCE)
     return job, go_on

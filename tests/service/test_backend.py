@@ -105,5 +105,7 @@ def test_a_batch_is_the_single_passes(network, class_token):
         torch.testing.assert_close(logits, expected_logits)
         assert isinstance(trace, Trace) and trace.grid == expected.grid
         assert trace.num_prefix_tokens == expected.num_prefix_tokens
+        torch.testing.assert_close(trace.early, expected.early)
+        torch.testing.assert_close(trace.early[0, -1], expected_logits)
         for name in ("q", "k", "v"):
             torch.testing.assert_close(getattr(trace, name), getattr(expected, name))

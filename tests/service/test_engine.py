@@ -1,8 +1,8 @@
 """The service, on a tiny network with seeded weights, against the network called by hand."""
 
 import math
-import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from vit_demo.service.limits import job_bytes
 from vit_demo.service.source import Source
 from vit_demo.weights import PRESETS
 
-from ..asynchronous import at_once
+from ..asynchronous import a_moment, at_once
 
 HALF = (0.5, 0.5, 0.5)
 
@@ -208,7 +208,7 @@ def test_work_counts_with_its_memory(tiny, monkeypatch, slow):
 
 
 @pytest.mark.parametrize("slow", [False, True])
-def test_models_that_visitors_bring_have_a_pool_of_their_own(tiny, monkeypatch, slow):
+def test_models_that_visitors_bring_have_pools_of_their_own(tiny, monkeypatch, slow):
     engine, _, _ = tiny
     brought, pools = replace(PRESETS["photos-tiny"], trusted=False), []
     monkeypatch.setattr(engine.jobs, "run", lambda key, work, pool, nbytes=0: pools.append(pool))
@@ -216,7 +216,7 @@ def test_models_that_visitors_bring_have_a_pool_of_their_own(tiny, monkeypatch, 
     engine.model(brought, 8)
     file = Source(("file", 1), lambda: None, is_decoded=lambda: False)
     engine.explore_source(file, brought, 8)
-    assert pools == ["visitors"] * 3
+    assert pools == ["custom slow" if slow else "custom", "custom", "custom"]
 
 
 def test_a_device_has_one_engine_however_it_is_named(monkeypatch):
@@ -226,7 +226,7 @@ def test_a_device_has_one_engine_however_it_is_named(monkeypatch):
 
     def slowly(name):
         made.append(name)
-        time.sleep(0.05)
+        a_moment()
         return Engine(name)
 
     monkeypatch.setattr(module, "Engine", slowly)
@@ -242,7 +242,7 @@ def test_equal_requests_at_once_make_one_pass(tiny, photo, monkeypatch):
 
     def slowly(*arguments):
         passes.append(1)
-        time.sleep(0.2)
+        a_moment()
         return plain(*arguments)
 
     engine._execute = slowly
@@ -261,7 +261,7 @@ def test_weights_that_give_no_number_are_refused(tiny, photo):
 def test_a_cold_pass_is_not_timed_and_the_shorter_of_the_next_two_counts(network, monkeypatch):
     """The first pass at a size also derives the weights for it, and the second may share the processor with others."""
     clock = iter([0.0, 5.0, 5.0, 6.0])
-    monkeypatch.setattr(forward.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(forward, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     assert forward.forward_with_trace(network(), torch.randn(1, 3, 16, 16), patch_size=2)[2] == 1.0
     monkeypatch.undo()
     model, images, seen = network(), torch.randn(1, 3, 16, 16), []

@@ -6,9 +6,9 @@ import os
 import signal
 import sys
 import threading
-import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -19,8 +19,13 @@ from vit_demo.service.job import Cancelled, owner, report
 from vit_demo.service.jobs import JobRunner
 from vit_demo.service.limits import POOLS, WorkerPool
 
-from ..asynchronous import run, until
-from .job_helpers import WAIT, held
+from ..asynchronous import PATIENCE, a_moment, run, until
+from .job_helpers import held
+
+
+def long_work():
+    """Goes on until it is ended."""
+    until(lambda: report(1, 2))
 
 
 def test_equal_requests_run_once(runner):
@@ -44,12 +49,6 @@ def test_too_many_are_refused_in_one_sentence_and_the_next_one_works(runner):
     assert runner.run("later", lambda: "fine", "slow") == "fine"
 
 
-@pytest.fixture
-def all_count(monkeypatch):
-    """Jobs count however little memory they need."""
-    monkeypatch.setattr("vit_demo.service.jobs.SMALL_JOB", 0)
-
-
 def test_running_jobs_never_need_more_memory_than_there_is(runner, all_count):
     used, most, lock = 0, 0, threading.Lock()
 
@@ -58,7 +57,7 @@ def test_running_jobs_never_need_more_memory_than_there_is(runner, all_count):
         with lock:
             used += nbytes
             most = max(most, used)
-        time.sleep(0.02)
+        a_moment()
         with lock:
             used -= nbytes
 
@@ -87,15 +86,15 @@ def test_work_above_a_visitors_share_of_memory_is_refused_with_a_sentence(runner
 def test_memory_is_counted_over_all_lanes_and_given_in_order(runner, all_count, monkeypatch):
     (first, go_on), order = held(runner, "first", "wide", 60), []
     large = runner.submit("large", lambda: order.append("large"), "wide", 1000)
-    time.sleep(0.05)  # until it waits for the memory
-    small = runner.submit("small", lambda: order.append("small"), "wide", 10)
+    until(lambda: len(runner._memory[False]._waiting) == 1)
+    medium = runner.submit("medium", lambda: order.append("medium"), "wide", 30)
     elsewhere = runner.submit("other", lambda: order.append("other"), "quick", 60)
-    time.sleep(0.05)
-    assert not elsewhere.is_done, "of another pool"
+    until(lambda: len(runner._memory[False]._waiting) == 3)
+    assert not medium.is_done, "it would fit, and keep the large one waiting"
     monkeypatch.setattr("vit_demo.service.jobs.SMALL_JOB", 50)
     assert runner.submit("little", lambda: "little", "slow", 50).result() == "little", "needs next to nothing"
     go_on.set()
-    until(lambda: first.is_done and large.is_done and small.is_done and elsewhere.is_done)
+    until(lambda: first.is_done and large.is_done and medium.is_done and elsewhere.is_done)
     assert order[0] == "large"
 
 
@@ -106,9 +105,9 @@ def test_no_visitor_holds_all_memory(all_count, large):
     running = ask(runner, "flood", "running", go_on.wait, "slow", large)
     until(lambda: running._claimed)
     waiting = ask(runner, "flood", "waiting", lambda: None, "wide", 60)
-    time.sleep(0.05)  # until it waits for memory, where it came first
+    until(lambda: runner._memory._waiting)  # where it came first
     for pool in ("slow", "wide"):
-        assert ask(runner, "other", pool, lambda: "served", pool, 10).poll(WAIT), pool
+        assert ask(runner, "other", pool, lambda: "served", pool, 10).poll(PATIENCE), pool
     assert not waiting.is_done
     go_on.set()
     waiting.result()
@@ -178,50 +177,39 @@ def test_a_joined_job_comes_in_the_turn_of_whoever_comes_first(roomy):
 def test_a_job_has_a_limit_of_time(runner, monkeypatch):
     monkeypatch.setattr(module, "JOB_SECONDS", 0.05)
 
-    def work():
-        for done in range(1000):
-            time.sleep(0.01)
-            report(done, 1000)
-
     with pytest.raises(InputError, match="choose a smaller model"):
-        runner.run("long", work, "quick")
+        runner.run("long", long_work, "quick")
 
 
 def test_a_job_that_nobody_waits_for_stops_and_can_be_submitted_again(runner, monkeypatch):
-    monkeypatch.setattr(module, "GRACE", 0.05)
-    rounds = []
-
-    def work():
-        for done in range(2000):
-            rounds.append(done)
-            report(done, 2000)
-            time.sleep(0.005)
-        return "the end"
-
-    job = runner.submit("long", work, "slow")
-    assert not job.poll(0.02)
+    job = runner.submit("long", long_work, "slow")
+    until(lambda: job.total)
+    assert not job.poll(0.0)
+    monkeypatch.setattr(module, "GRACE", 0.0)
     until(lambda: job.is_done)
-    assert len(rounds) < 2000
+    monkeypatch.setattr(module, "GRACE", PATIENCE)
     with pytest.raises(Cancelled):
         job.result()
     assert runner.run("long", lambda: "anew", "slow") == "anew"
 
 
 def test_polling_keeps_a_job_going(runner, monkeypatch):
-    monkeypatch.setattr(module, "GRACE", 0.6)
+    now, go_on = [0.0], threading.Semaphore(0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def work():
-        for done in range(60):
-            report(done, 60)
-            time.sleep(0.02)
+        for done in range(1, 6):
+            report(done, 5)
+            assert go_on.acquire(timeout=PATIENCE)
         return "the end"
 
     job = runner.submit("long", work, "slow")
-    seen = []
-    while not job.poll(0.01):
-        seen.append(job.done)
-        time.sleep(0.03)
-    assert job.result() == "the end" and seen == sorted(seen) and seen[-1] > 0 and job.total == 60
+    for step in range(1, 6):
+        until(lambda step=step: job.done == step)
+        now[0] += 0.9 * PATIENCE
+        assert not job.poll(0.0) and job.total == 5
+        go_on.release()
+    assert job.result() == "the end"
 
 
 def test_a_job_is_wanted_while_somebody_waits_however_often_others_have(runner, monkeypatch):
@@ -238,11 +226,10 @@ def test_a_job_is_wanted_while_somebody_waits_however_often_others_have(runner, 
 
 
 def test_a_queued_job_that_nobody_waits_for_is_not_started(runner, monkeypatch):
-    monkeypatch.setattr(module, "GRACE", 0.02)
     _, go_on = held(runner, "first", "slow")
     started = []
     job = runner.submit("second", lambda: started.append(1), "slow")
-    time.sleep(0.05)
+    monkeypatch.setattr(module, "GRACE", 0.0)
     go_on.set()
     until(lambda: job.is_done)
     assert not started
@@ -287,25 +274,22 @@ def test_closing_finishes_what_runs_and_refuses_what_comes():
     runner = JobRunner({"quick": WorkerPool(1, 4)}, nbytes=1)
     job, go_on = held(runner, "running", "quick")
     waiting = runner.submit("waiting", lambda: "too", "quick")
-    threading.Timer(0.05, go_on.set).start()
-    assert runner.close(WAIT)
+    with ThreadPoolExecutor(1) as pool:
+        closing = pool.submit(runner.close, PATIENCE)
+        until(lambda: runner.is_closing)
+        go_on.set()
+        assert closing.result()
     assert (job.result(), waiting.result()) == ("running", "too")
     with pytest.raises(BusyError, match="shutting down"):
         runner.submit("late", lambda: None, "quick")
 
 
-def long_work():
-    for done in range(10_000):
-        report(done, 10_000)
-        time.sleep(0.005)
-
-
 def test_closing_ends_what_takes_too_long_with_a_sentence():
     runner = JobRunner({"quick": WorkerPool(1, 4)}, nbytes=1)
     job = runner.submit("long", long_work, "quick")
-    visitor = threading.Thread(target=lambda: job.poll(WAIT))
+    visitor = threading.Thread(target=lambda: job.poll(PATIENCE))
     visitor.start()
-    assert runner.close(0.2)
+    runner.close(0.2)
     with pytest.raises(BusyError, match="shutting down"):
         job.result()
     visitor.join()
@@ -318,7 +302,7 @@ def test_closing_leaves_nobody_waiting_and_ends_the_threads_that_are_idle():
     assert not runner.close()
     until(lambda: not any("closing slow" in thread.name for thread in threading.enumerate()))
     go_on.set()
-    assert queued.poll(WAIT)
+    assert queued.poll(PATIENCE)
     with pytest.raises(BusyError, match="shutting down"):
         queued.result()
 
@@ -328,7 +312,7 @@ def test_closing_ends_training_at_once_and_still_accepts_other_work_for_a_while(
     quick, go_on = held(runner, "running", "quick")
     jobs = [runner.submit(number, long_work, "training") for number in range(2)]
     with ThreadPoolExecutor(1) as pool:
-        closing = pool.submit(runner.close, WAIT, WAIT)
+        closing = pool.submit(runner.close, PATIENCE, PATIENCE)
         for job in jobs:
             with pytest.raises(BusyError, match="shutting down"):
                 job.result()
@@ -346,7 +330,7 @@ def test_the_child_of_a_fork_starts_anew_without_the_threads_and_jobs_of_its_par
     child = os.fork()
     if not child:
         status = 1
-        signal.alarm(WAIT)  # a child that waits forever fails the test
+        signal.alarm(PATIENCE)  # a child that waits forever fails the test
         try:
             status = 0 if runner.run("the parent's", lambda: "the child's", "quick") == "the child's" else 1
         finally:
@@ -375,7 +359,9 @@ def test_each_lane_has_its_own_number_of_threads_and_priority_and_the_callers_st
 
 
 def test_digits_come_first():
-    assert POOLS["digits"].niceness < min(pool.niceness for name, pool in POOLS.items() if name != "digits")
+    assert POOLS["digits"].niceness < min(
+        pool.niceness for name, pool in POOLS.items() if name not in ("digits", "health")
+    )
 
 
 @pytest.mark.parametrize("names_its_cause", [True, False])
@@ -405,9 +391,7 @@ def test_a_failed_job_keeps_nothing_of_its_work(runner, names_its_cause):
         del picture
         with pytest.raises(InputError, match="in words"):
             job.result()
-        deadline = time.monotonic() + WAIT  # the worker may not have left the work when the waiter has its error
-        while any(reference() for reference in kept) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert len(kept) == 2 and not any(reference() for reference in kept)
+        assert len(kept) == 2
+        until(lambda: not any(reference() for reference in kept))  # the worker leaves the work after the waiter
     finally:
         gc.enable()

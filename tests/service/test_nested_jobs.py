@@ -1,12 +1,11 @@
 """Jobs within jobs: in the same thread, joined where they run, and never waiting for each other."""
 
 import threading
-import time
 
 from vit_demo.service.job import Job, report
 
-from ..asynchronous import until
-from .job_helpers import WAIT, held
+from ..asynchronous import PATIENCE, a_moment, until
+from .job_helpers import held
 
 
 def test_a_job_within_a_job_runs_in_its_thread_and_reports_to_it(runner):
@@ -46,7 +45,7 @@ def test_a_job_within_a_job_does_not_wait_for_its_turn(runner):
     go_on = threading.Event()
 
     def work():
-        assert go_on.wait(WAIT)
+        assert go_on.wait(PATIENCE)
         return runner.run("inner", lambda: "from within", "slow")
 
     outer = runner.submit("outer", work, "slow")
@@ -55,12 +54,12 @@ def test_a_job_within_a_job_does_not_wait_for_its_turn(runner):
     assert outer.result() == queued.result() == "from the queue"
 
 
-def test_a_job_that_waits_for_memory_does_not_keep_another_from_running_it(runner):
+def test_a_job_that_waits_for_memory_does_not_keep_another_from_running_it(runner, all_count):
     begun = threading.Event()
 
     def outer():
-        assert begun.wait(WAIT)
-        time.sleep(0.1)  # until a worker has taken the inner job, for which there is no memory
+        assert begun.wait(PATIENCE)
+        until(lambda: runner._memory._waiting)  # a worker has taken the inner job, for which there is no memory
         return runner.run("inner", lambda: "done", "wide", 60)
 
     job = runner.submit("outer", outer, "wide", 60)
@@ -76,7 +75,7 @@ def test_a_worker_and_an_outer_job_claim_a_job_one_after_the_other():
     with job._lock:
         for claimer in claimers:
             claimer.start()
-            claimer.join(0.05)
+        a_moment()
         assert found == [], "each waits for its turn"
     for claimer in claimers:
         claimer.join()

@@ -29,3 +29,23 @@ def test_an_owner_has_as_many_items_under_way_as_allowed_however_many_are_done()
     queue.take()
     queue.put("other", 7)
     assert queue.take() == ("other", 7), "one has two under way again, and waits"
+
+
+def test_who_asked_for_much_comes_after_who_asks_for_little_but_does_come(monkeypatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("vit_demo.service.queues.time.monotonic", lambda: now)
+    queue = FairQueue[str](2)
+    for number in range(30):
+        queue.put("much", f"much {number}", 0.5)
+    queue.put("little", "little", 0.01)
+    assert queue.take() == ("little", "little")
+    assert queue.take() == ("much", "much 0")
+    served = list[str]()
+    for number in range(200):  # one new address after the other, every second
+        now += 1.0
+        queue.put(f"new {number}", f"new {number}", 0.1)
+        owner, item = queue.take() or ("", "")
+        queue.done(owner)
+        served.append(item)
+    assert "much 1" in served, "however many come"
+    assert len(queue._due) < 100, "owners are forgotten"

@@ -5,7 +5,6 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 from contextlib import ExitStack, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from ..asynchronous import PATIENCE, until
 from ..servers import free_port
 
 FOLDER = Path(__file__).parents[2] / "docs" / "haproxy"
@@ -62,14 +62,15 @@ def proxy(tmp_path):
         (tmp_path / name).write_text(text)
         running.append(subprocess.Popen(["haproxy", "-db", "-f", str(tmp_path / name)], stderr=subprocess.DEVNULL))
         address = f"http://127.0.0.1:{port}"
-        for _ in range(600):
-            try:
-                httpx.get(address)
-                return address
-            except httpx.HTTPError:
-                assert running[-1].poll() is None
-                time.sleep(0.05)
-        raise AssertionError("it did not start")
+
+        def is_served() -> bool:
+            with suppress(httpx.HTTPError):
+                return bool(httpx.get(address, timeout=PATIENCE))
+            assert running[-1].poll() is None
+            return False
+
+        until(is_served)
+        return address
 
     yield start
     for process in running:
@@ -80,7 +81,7 @@ def proxy(tmp_path):
 def test_a_visitor_stays_with_one_server_until_it_fails(proxy):
     servers = {name: serve(name) for name in ("one", "two")}
     address = proxy("pages.cfg", *servers.values())
-    visitors = [httpx.Client(base_url=address) for _ in range(6)]
+    visitors = [httpx.Client(base_url=address, timeout=PATIENCE) for _ in range(6)]
     homes = [visitor.get("/").text.split()[0] for visitor in visitors]
     assert set(homes) == {"one", "two"}, "visitors are spread"
     for visitor, home in zip(visitors, homes, strict=True):
@@ -97,22 +98,24 @@ def test_for_ray_a_cookie_becomes_the_session_header(proxy):
     address = proxy("ray.cfg", serve("ray"))
     sessions = []
     for _ in range(3):
-        with httpx.Client(base_url=address) as visitor:
+        with httpx.Client(base_url=address, timeout=PATIENCE) as visitor:
             seen = {visitor.get("/").text.split()[1] for _ in range(4)}
             assert len(seen) == 1 and "None" not in seen
             sessions += seen
             assert visitor.cookies["vit_demo"] in seen
     assert len(set(sessions)) == 3
-    assert httpx.get(address, headers={"x-session-id": "mine"}).text.split()[1] != "mine", "a visitor cannot choose it"
+    assert httpx.get(address, headers={"x-session-id": "mine"}, timeout=PATIENCE).text.split()[1] != "mine", (
+        "a visitor cannot choose it"
+    )
 
 
 @pytest.mark.parametrize("name", ["pages.cfg", "ray.cfg"])
 def test_headers_that_never_end_are_given_up_and_connections_that_are_idle_ended(proxy, name):
     address = urlsplit(proxy(name, serve("one"), serve("two")))
-    with socket.create_connection((address.hostname, address.port), timeout=10) as slow:
+    with socket.create_connection((address.hostname, address.port), timeout=PATIENCE) as slow:
         slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX-Dripped: ")
         assert slow.recv(100).startswith(b"HTTP/1.1 408")
-    with socket.create_connection((address.hostname, address.port), timeout=10) as idle:
+    with socket.create_connection((address.hostname, address.port), timeout=PATIENCE) as idle:
         idle.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         assert b" 200 " in idle.recv(1000)
         while idle.recv(1000):  # whatever is left of the reply, and then its end
@@ -129,12 +132,12 @@ def test_bodies_that_are_slow_or_in_chunks_reach_no_server(proxy, name):
     address = urlsplit(proxy(name, *servers))
     endings = []
     for rest in (b"Content-Length: 1000000\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\n\r\n"):
-        with socket.create_connection((address.hostname, address.port), timeout=10) as sender:
+        with socket.create_connection((address.hostname, address.port), timeout=PATIENCE) as sender:
             sender.sendall(HEAD + rest)
             endings.append(sender.recv(12)[9:])
     assert endings == [b"408", b"411"]
     assert not [one.posts for one in servers if one.posts]
-    with socket.create_connection((address.hostname, address.port), timeout=10) as sender:
+    with socket.create_connection((address.hostname, address.port), timeout=PATIENCE) as sender:
         sender.sendall(HEAD + b"Content-Length: 2\r\n\r\n{}")
         reply = sender.recv(1000)
         assert reply[9:12] == b"200" and reply.endswith(b"127.0.0.1"), "the address that HAProxy sees"
@@ -149,7 +152,7 @@ def test_an_address_has_a_limit_of_connections(proxy, name):
         opened, statuses = [], []
         for _ in range(130):
             with suppress(OSError):  # it may be refused at once
-                opened.append(socket.create_connection((address.hostname, address.port), timeout=5))
+                opened.append(socket.create_connection((address.hostname, address.port), timeout=PATIENCE))
                 stack.enter_context(opened[-1])
         for one in opened:
             try:

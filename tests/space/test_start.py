@@ -12,6 +12,7 @@ import pytest
 
 from vit_demo.web.catalog.example_digits import example_picture
 
+from ..asynchronous import PATIENCE
 from ..distributions import importable_names_beyond
 from ..servers import wait_for
 
@@ -72,7 +73,7 @@ def space(tmp_path_factory, space_port):
             yield address, folder / "log"
         finally:
             process.terminate()
-            assert process.wait(60) == 0
+            assert process.wait(PATIENCE) == 0
 
 
 def post(address: str, body: bytes, content: str = "application/json") -> object:

@@ -20,6 +20,7 @@ from vit_demo.metrics import randomization
 from vit_demo.trace import Trace, TracedViT, adapt
 from vit_demo.trace.attention_mode import AttentionMode
 
+from ..asynchronous import PATIENCE
 from .networks import NETWORKS, of_this_package, own, plain, timm_vit
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -52,7 +53,7 @@ def passes(network: TracedViT) -> dict[str, Callable[[Tensor], Any]]:
 
 def in_lockstep(module: nn.Module, calls: list[Callable[[], Any]]) -> list[Any]:
     """What several threads get that enter each part of the network together."""
-    barrier = threading.Barrier(len(calls), timeout=60)
+    barrier = threading.Barrier(len(calls), timeout=PATIENCE)
 
     def wait(*_: Any) -> None:
         barrier.wait()
@@ -91,11 +92,11 @@ def test_a_network_in_training_mode_runs_without_dropout_until_its_last_thread_i
 
     def slowly(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         is_within.set()
-        assert may_end.wait(60)
+        assert may_end.wait(PATIENCE)
         return F.scaled_dot_product_attention(q, k, v)
 
     def fast() -> Tensor:
-        assert is_within.wait(60)
+        assert is_within.wait(PATIENCE)
         return second(images, Trace())
 
     with ThreadPoolExecutor(2) as pool:
@@ -110,7 +111,7 @@ def test_a_network_in_training_mode_runs_without_dropout_until_its_last_thread_i
         may_end.clear()
         slow = pool.submit(second, images, attention_fn=slowly)
         first(images)
-        assert is_within.wait(60)
+        assert is_within.wait(PATIENCE)
         first(images)
         may_end.set()
         torch.testing.assert_close(slow.result(), expected, atol=1e-6, rtol=1e-5)
@@ -127,12 +128,12 @@ def test_tokens_are_read_in_one_thread_while_others_run_the_network(make: Make, 
     def wait(*_: Any) -> None:
         if threading.current_thread() is not threading.main_thread() and not is_within.is_set():
             is_within.set()
-            assert may_end.wait(60)
+            assert may_end.wait(PATIENCE)
 
     module.head.register_forward_pre_hook(wait)
     with ThreadPoolExecutor(2) as pool:
         slow = pool.submit(first.forward_head, x)
-        assert is_within.wait(60)
+        assert is_within.wait(PATIENCE)
         torch.testing.assert_close(second(images), expected)
         other = pool.submit(second.forward_head, x)  # waits for the first to be done
         may_end.set()

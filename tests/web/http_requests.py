@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import security
 
-from ..asynchronous import until
+from ..asynchronous import PATIENCE, a_moment, until
 
 
 def guarded(app: ASGIApp) -> ASGIApp:
@@ -27,7 +27,7 @@ def guarded(app: ASGIApp) -> ASGIApp:
 
 def request(page, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
     address = urlsplit(page.local_url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=PATIENCE)
     if isinstance(body, dict):
         body, headers = json.dumps(body).encode(), {"Content-Type": "application/json", **headers}
     connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
@@ -40,7 +40,21 @@ def request(page, method: str, path: str, body: Any = None, **headers: str) -> t
 def connect(page) -> socket.socket:
     """A connection of its own, for what ``http.client`` would not send."""
     address = urlsplit(page.local_url)
-    return socket.create_connection((address.hostname, address.port), timeout=60)
+    return socket.create_connection((address.hostname, address.port), timeout=PATIENCE)
+
+
+def is_open(connection: socket.socket) -> bool:
+    """Whether a connection has not ended a moment later, after whatever it still has to read."""
+    a_moment()
+    connection.setblocking(False)
+    try:
+        while connection.recv(65536):
+            pass
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def event(page, number: int, data: list[Any]) -> str:
@@ -51,7 +65,7 @@ def event(page, number: int, data: list[Any]) -> str:
     if status != 200:
         return f"{status} {reply.decode()}"
     address = urlsplit(page.local_url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=PATIENCE)
     connection.request("GET", f"/gradio_api/queue/data?session_hash={session}")
     stream, messages = connection.getresponse(), []
     for line in stream:

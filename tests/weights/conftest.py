@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -34,7 +35,7 @@ def randomise() -> Callable[[nn.Module], nn.Module]:
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
     """A Hub on this machine, with empty caches."""
-    monkeypatch.setattr("time.sleep", lambda _: None)  # between two attempts
+    monkeypatch.setattr("huggingface_hub.utils._http.time", SimpleNamespace(sleep=lambda _: None))  # between attempts
     repository._repositories.clear()
     with served(tmp_path / "cache") as server:
         yield server

@@ -21,6 +21,7 @@ from vit_demo.weights import PRESETS, Preset
 from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.download import SILENCE, MissingFileError, _progress_bar, fetch
 
+from ..asynchronous import a_moment, until
 from .hub_server import COMMIT
 
 WEIGHTS = "model.safetensors"
@@ -220,7 +221,8 @@ def test_a_slow_download_goes_on_while_bytes_arrive(hub, monkeypatch):
 
     def wait(*_: object) -> None:
         now[0] += 0.75 * SILENCE
-        threading.Event().wait(0.6)  # until it has been seen whether to give up
+        a_moment()
+        a_moment()  # until it has been seen whether to give up
 
     assert fetch("some/model", WEIGHTS, "main", wait).stat().st_size == 200_000 and now[0] > SILENCE
 
@@ -233,9 +235,7 @@ def test_a_response_that_drips_is_given_up(monkeypatch):
         def drip() -> None:
             connection, _ = server.accept()
             with suppress(OSError):
-                for _ in range(500):
-                    connection.sendall(b"HTTP/1.1 200 OK\r\nX: "[:1])
-                    threading.Event().wait(0.01)
+                until(lambda: connection.sendall(b"H"))
 
         threading.Thread(target=drip, daemon=True).start()
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")

@@ -21,7 +21,7 @@ from vit_demo.web.requests.payload import payload
 from vit_demo.weights import PRESETS, find_preset
 from vit_demo.weights.hub.repository import is_on_machine
 
-from ..asynchronous import run
+from ..asynchronous import PATIENCE, run
 from ..replies import complete, handle
 
 
@@ -108,7 +108,7 @@ def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
 
     def slowly(preset, progress):
         progress("model.safetensors", 1_000_000, 3_000_000)
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE)
 
     monkeypatch.setattr("vit_demo.service.engine.fetch_files", slowly)
     sent = {"kind": "model", "name": cats}

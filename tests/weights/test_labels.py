@@ -21,9 +21,9 @@ def test_20000_labels_are_read_at_once(tmp_path, style):
     files[WEIGHTS_FILE] = save(network.state_dict())
     config["label_names"] = [f"label {i if style == 'all different' else 0}" for i in range(count)]
     write_files(tmp_path, files | {"config.json": json.dumps(config).encode()})
-    started = time.process_time()  # whatever else the machine does
+    started = time.thread_time()  # whatever else the machine does
     labels = find_preset(str(tmp_path)).labels
-    assert time.process_time() - started < 3
+    assert time.thread_time() - started < 20, "each with each would take minutes"
     assert len(set(labels)) == len(labels) == count
 
 

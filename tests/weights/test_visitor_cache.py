@@ -14,6 +14,8 @@ from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub import visitor_cache
 from vit_demo.weights.hub.download import fetch
 
+from ..asynchronous import PATIENCE
+
 TOKEN = "hf_of_the_operator"
 WEIGHTS = "model.safetensors"
 
@@ -167,15 +169,15 @@ def test_files_being_downloaded_count(hub, monkeypatch):
     def slow_download():
         with visitor_cache.reserve_space("a/b", "c", 600):
             started.set()
-            done.wait(10)
+            done.wait(PATIENCE)
 
     thread = threading.Thread(target=slow_download)
     thread.start()
-    assert started.wait(10)
+    assert started.wait(PATIENCE)
     with pytest.raises(CheckpointError, match="Too many models"), visitor_cache.reserve_space("d/e", "f", 600):
         pass
     done.set()
-    thread.join(10)
+    thread.join()
     with visitor_cache.reserve_space("d/e", "f", 600):
         pass
 

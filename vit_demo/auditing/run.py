@@ -24,7 +24,7 @@ from vit_demo.auditing.groups import Group, groups_of, unusual
 from vit_demo.auditing.measures import checksum, measure, one_pass, tested
 from vit_demo.auditing.pictures import Item, Objects, items_of, mark_of
 from vit_demo.auditing.record import Record, packed, unpacked
-from vit_demo.checks import whole_number
+from vit_demo.checks import cell, whole_number
 from vit_demo.defaults import DEFAULT_METHOD, NUM_CLASSES
 from vit_demo.errors import InputError
 from vit_demo.inference.explainer import Explainer, Prepared
@@ -88,10 +88,12 @@ class Audit:
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes the table; ``InputError`` if that is not possible."""
         try:
-            with Path(path).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            with Path(path).open(
+                "w", encoding="utf-8-sig", newline=""
+            ) as file:  # by which Excel knows that it is UTF-8
                 writer = csv.DictWriter(file, list(self.table[0]))
                 writer.writeheader()
-                writer.writerows(self.table)
+                writer.writerows({name: cell(value) for name, value in row.items()} for row in self.table)
         except OSError as error:
             raise InputError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
 

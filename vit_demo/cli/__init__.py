@@ -10,7 +10,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from importlib import import_module
 
-from vit_demo.cli.output import printable
+from vit_demo.checks import printable
 from vit_demo.cli.parser import Parser, program_name
 from vit_demo.errors import InputError
 from vit_demo.version import __version__

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from vit_demo.checks import writing
+from vit_demo.checks import printable, writing
 from vit_demo.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,11 +19,6 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
     from vit_demo.inference.exploration import Exploration
-
-
-def printable(text: str) -> str:
-    """A text whose control characters, by which a file's name could command the terminal, are written out."""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def print_lines(*lines: str, file: TextIO | None = None, more_to_do: bool = False) -> None:

@@ -47,8 +47,9 @@ MAX_FRAME_CHARACTERS = 100_000
 MAX_FRAME_SIDES = 256, 640
 """Short and long side of a frame, in pixels."""
 
-MAX_FRAME_SCANS = 12
-"""Scans of this JPEG: 10 are usual in one that is progressive."""
+MAX_FRAME_SEGMENTS, MAX_FRAME_SCANS = 64, 12
+"""Segments of this JPEG before its picture, and scans, each of which may cost as much as the whole: progressive ones
+have 10."""
 
 _HERE = Path(__file__).parent
 
@@ -179,9 +180,8 @@ def decode_frame(url: str) -> Image.Image:
         ImageError: The value is anything else, too long, of more than `MAX_FRAME_SCANS`, or its sides exceed
             `MAX_FRAME_SIDES`.
     """
-    data = _bytes_of(url, _FRAME, MAX_FRAME_CHARACTERS, _BAD_FRAME)
-    # A scan of few bytes costs as much as a whole picture; a canvas writes one.
-    if data.count(b"\xff\xda") > MAX_FRAME_SCANS:
+    data = _without_metadata(_bytes_of(url, _FRAME, MAX_FRAME_CHARACTERS, _BAD_FRAME))
+    if not data or data.count(b"\xff\xda") > MAX_FRAME_SCANS:
         raise ImageError(_BAD_FRAME)
     with decoding_slot(drawing=True):
         try:
@@ -191,6 +191,21 @@ def decode_frame(url: str) -> Image.Image:
             return to_rgb(image, metadata=False)
         except Exception as error:  # decoders raise nearly anything on hostile bytes
             raise ImageError(_BAD_FRAME) from error
+
+
+def _without_metadata(jpeg: bytes) -> bytes:
+    """A JPEG without segments for applications and comments before its first scan; empty if it is none."""
+    kept, at = [jpeg[:2]], 2
+    for _ in range(MAX_FRAME_SEGMENTS):
+        mark, kind, length = jpeg[at : at + 1], jpeg[at + 1 : at + 2], int.from_bytes(jpeg[at + 2 : at + 4])
+        if mark != b"\xff" or length < 2:
+            break
+        if kind == b"\xda":
+            return b"".join([*kept, jpeg[at:]])
+        if not b"\xe0" <= kind <= b"\xef" and kind != b"\xfe":
+            kept.append(jpeg[at : at + 2 + length])
+        at += 2 + length
+    return b""
 
 
 def _bytes_of(url: str, head: str, most: int, refusal: str) -> bytes:

@@ -6,37 +6,46 @@ import asyncio
 import threading
 import time
 import traceback
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar, copy_context
-from typing import Any, Generic, TypeVar
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from vit_demo.errors import InputError
+from vit_demo.errors import Cancelled, InputError
 from vit_demo.methods import Progress
-from vit_demo.service.limits import GRACE, JOB_SECONDS, STUCK_SECONDS
+from vit_demo.service.limits import GRACE, JOB_SECONDS, QUICK_STUCK_SECONDS, STUCK_SECONDS, USUAL_SECONDS
 
 T = TypeVar("T")
 
 
-class Cancelled(Exception):
-    """The job stopped because nobody waits for it any more."""
+class Turn(NamedTuple):
+    """Where work belongs: its worker pool, the memory that it needs, and how long it will take."""
+
+    pool: str
+    nbytes: int = 0
+    seconds: float = USUAL_SECONDS
+
+
+WITHIN = Turn("")
+"""Of a job that runs within another."""
+
+Work = Callable[[], T | Generator[Turn, None, T]]
+"""What a job does. Long work is a generator: where it yields a turn, others get theirs before it goes on there."""
 
 
 class Job(Generic[T]):
     """Work that several requests, its ``owners``, may wait for; equal keys mean equal work.
 
-    It needs about ``nbytes`` of memory. Its progress is ``done`` of ``total``, which is 0 while unknown.
+    Its progress is ``done`` of ``total``, which is 0 while unknown.
     """
 
-    pool = ""
-    """Where it was submitted; empty for a job within another."""
-
-    def __init__(self, key: Hashable, work: Callable[[], T], nbytes: int = 0, parent: Job[Any] | None = None) -> None:
+    def __init__(self, key: Hashable, work: Work[T], turn: Turn = WITHIN, parent: Job[Any] | None = None) -> None:
         self.key = key
-        self.nbytes = nbytes
+        self.turn = turn
         self.done = self.total = 0
-        self._work: Callable[[], T] | None = work
+        self._work: Work[T] | Callable[[], Turn] | None = work
         self._parent = parent
         self._context: Context = copy_context()
         self._future: Future[T] = Future()
@@ -65,14 +74,19 @@ class Job(Generic[T]):
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it goes on long after it was to end."""
-        return time.monotonic() - self._started_at > STUCK_SECONDS
+        """Whether it goes on long after it, or its turn, was to end."""
+        return self.seconds_so_far > (QUICK_STUCK_SECONDS if self.turn.pool == "digits" else STUCK_SECONDS)
+
+    @property
+    def seconds_so_far(self) -> float:
+        """For how long it, or its turn, has run; negative while it waits."""
+        return time.monotonic() - self._started_at
 
     def report(self, done: int, total: int) -> None:
         """Records the progress; raises ``Cancelled`` if nobody waits for the job any more."""
         if not self.is_wanted:
             raise self._cancelled or Cancelled
-        if time.monotonic() - self._started_at > JOB_SECONDS:
+        if self.seconds_so_far > JOB_SECONDS:
             raise InputError(
                 "This took more than {0} seconds: choose a smaller model or picture.", f"{JOB_SECONDS:.0f}"
             )
@@ -127,8 +141,8 @@ class Job(Generic[T]):
             first, self._claimed = not self._claimed, True
         return first
 
-    def execute(self) -> None:
-        """Runs the work in this thread and keeps its result, or its error."""
+    def execute(self) -> bool:
+        """Runs the work in this thread, up to its next turn; whether it is over, and its result or error kept."""
         work, self._work = self._work, None
         self._started_at = time.monotonic()
         assert work is not None, "only the claimer runs a job"
@@ -136,12 +150,27 @@ class Job(Generic[T]):
         try:
             if not self.is_wanted:
                 raise self._cancelled or Cancelled
-            self._future.set_result(self._context.run(work))
+            found = self._context.run(work)
+            if isinstance(found, Generator):
+                work = partial(next, found)
+                found = self._context.run(work)
+            if isinstance(found, Turn):
+                self._work, self.turn = work, found
+                self._started_at = float("inf")
+                return False
+            self._future.set_result(found)
+        except StopIteration as end:
+            self._future.set_result(end.value)
         except BaseException as error:
             _release_frames(error)
             self._future.set_exception(error)
         finally:
             del work
+        return True
+
+    def wait_for_turn(self) -> None:
+        """Lets another thread, or this one, ``claim`` what is left."""
+        self.submitted_at, self._claimed = time.monotonic(), False
 
 
 def _release_frames(error: BaseException | None) -> None:

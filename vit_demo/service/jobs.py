@@ -2,8 +2,8 @@
 
 A pool has its own worker threads and queue, so that work of one kind never waits for work of another: digits do not
 wait for photos, nor a quick map for a slow one. Pools of slow work run at a lower priority of the operating system,
-which leaves the processor to the quick ones. Within a pool, those who ask are served in turns, and none of them
-occupies all of its threads.
+which leaves the processor to the quick ones. Within a pool, those who asked for least are served first, and none of
+them occupies all of its threads. Long work is many turns; see ``job.Work``.
 
 A job that needs another (a map needs its forward pass) calls ``JobRunner.run``: the inner job then runs in the same
 thread, unless it is running elsewhere already and only has to be awaited.
@@ -22,8 +22,8 @@ from typing import Any, TypeVar
 import torch
 
 from vit_demo.errors import BusyError, InputError
-from vit_demo.service.job import Cancelled, Job, current_job, owner
-from vit_demo.service.limits import MEMORY, MEMORY_OF_ONE, POOLS, SMALL_JOB, WorkerPool
+from vit_demo.service.job import Cancelled, Job, Turn, Work, current_job, owner
+from vit_demo.service.limits import MEMORY, MEMORY_OF_ONE, POOLS, SMALL_JOB, USUAL_SECONDS, WorkerPool
 from vit_demo.service.queues import ByteSemaphore, FairQueue
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class JobRunner:
 
     def _begin(self) -> None:
         """Starts without jobs and threads, as the child of a fork has to: the threads stay in the parent."""
-        self._memory = ByteSemaphore(self._nbytes)
+        self._memory = {False: ByteSemaphore(self._nbytes), True: ByteSemaphore(self._nbytes // 2)}  # True: of custom
         self.queues: dict[str, FairQueue[Job[Any]]] = {
             name: FairQueue(max(1, pool.workers - 1)) for name, pool in self._pools.items()
         }
@@ -69,11 +69,13 @@ class JobRunner:
         with self._lock:
             return any(job.is_stuck for job in self._active.values())
 
-    def submit(self, key: Hashable, work: Callable[[], T], pool: str, nbytes: int = 0) -> Job[T]:
+    def submit(
+        self, key: Hashable, work: Work[T], pool: str, nbytes: int = 0, seconds: float = USUAL_SECONDS
+    ) -> Job[T]:
         """Starts a job, or joins the one with the same key that is queued or running.
 
-        The work takes nothing, may call ``report``, and needs roughly ``nbytes`` of memory. The key None is equal to no
-        other.
+        The work takes nothing, may call ``report``, and needs roughly ``nbytes`` of memory and so many seconds. The key
+        None is equal to no other.
 
         Raises:
             BusyError: If too many jobs are queued in the pool, or the runner is closed.
@@ -82,12 +84,12 @@ class JobRunner:
         _check_share(nbytes)
         key = object() if key is None else key
         with self._lock:
-            who, waiting = owner.get(), self.queues[pool]
+            who = owner.get()
             job = self._active.get(key)
             if job is not None and job.is_wanted:
                 if who not in job.owners:  # its turn may come sooner
                     job.owners.add(who)
-                    waiting.put(who, job)
+                    self._queue(who, job)
                 return job
             if pool in self._closed:
                 raise BusyError(SHUTTING_DOWN)
@@ -96,10 +98,9 @@ class JobRunner:
                 raise BusyError("The server is busy: try again in a moment.")
             if not self._started:
                 self._start_workers()
-            job = self._active[key] = Job(key, work, nbytes)
-            job.pool = pool
+            job = self._active[key] = Job(key, work, Turn(pool, nbytes, seconds))
             job.owners.add(who)
-            waiting.put(who, job)
+            self._queue(who, job)
         return job
 
     def drop(self, job: Job[Any]) -> None:
@@ -107,6 +108,18 @@ class JobRunner:
         job.cancel()
         if job.claim():
             self._finish(job)
+
+    def _queue(self, who: str, job: Job[Any]) -> None:
+        self.queues[job.turn.pool].put(who, job, job.turn.seconds)
+
+    def seconds_until(self, job: Job[Any]) -> float:
+        """Estimated time until a job begins: what is left of those that run in its pool, and those before it."""
+        pool = job.turn.pool
+        with self._lock:
+            running = [one for one in self._active.values() if one.turn.pool == pool and one.seconds_so_far >= 0]
+        left = [max(0.0, one.turn.seconds - one.seconds_so_far) for one in running]
+        left += [one.turn.seconds for one in self.queues[pool].before(job)]
+        return sum(left) / self._pools[pool].workers
 
     def _has_room(self, pool: str, who: str) -> bool:
         """Whether an owner may queue another job: up to a quarter of the pool's room, and always a first job."""
@@ -129,9 +142,10 @@ class JobRunner:
             with self._lock:
                 job = self._active.get(key)
                 if job is None:
-                    job = self._active[key] = Job(key, work, nbytes, parent=outer)
+                    job = self._active[key] = Job(key, work, parent=outer)
             if job.claim():
-                self._finish(job)
+                while not self._finish(job):
+                    pass  # whoever waits for all of it has no use for turns
                 return job.result()
             while not job.poll(0.2):
                 outer.report(job.done, job.total)
@@ -160,7 +174,7 @@ class JobRunner:
             with self._lock:
                 self._closed = pools
                 for job in self._active.values():
-                    if job.pool == "training" or until > seconds:
+                    if job.turn.pool == "training" or until > seconds:
                         job.cancel(BusyError(SHUTTING_DOWN))
             for pool in pools & self.queues.keys():  # so that idle threads end; see ``limits.POOLS``
                 self.queues[pool].close()
@@ -194,24 +208,33 @@ class JobRunner:
         queue = self.queues[name]
         while (taken := queue.take()) is not None:
             who, job = taken
-            with self._memory.reserve(job.nbytes, who) if job.nbytes > SMALL_JOB else nullcontext():
-                if job.claim():  # only now: a job that holds memory may need this job, and then runs it itself
+            nbytes, memory, is_over = job.turn.nbytes, self._memory[name.startswith("custom")], True
+            with memory.reserve(nbytes, who) if nbytes > SMALL_JOB else nullcontext():
+                # Claimed only now: a job that holds memory may need this job, and then runs it itself. And only in the
+                # pool of its turn, since each of its owners had put it into that of an earlier one.
+                if job.turn.pool == name and job.claim():
                     started = time.monotonic()
-                    self._finish(job)
+                    is_over = self._finish(job)
+                    while not is_over and self.is_closing:
+                        is_over = self._finish(job)
                     with self._lock:
                         self.totals[name, "jobs"] += 1
                         self.totals[name, "job_wait_seconds"] += started - job.submitted_at
                         self.totals[name, "job_seconds"] += time.monotonic() - started
             queue.done(who)
+            if not is_over:
+                job.wait_for_turn()
+                self._queue(who, job)
             del taken, job  # or else its result would stay in memory until this thread's next job
 
-    def _finish(self, job: Job[Any]) -> None:
-        try:
-            job.execute()
-        finally:
-            with self._lock:
-                if self._active.get(job.key) is job:
-                    del self._active[job.key]
+    def _finish(self, job: Job[Any]) -> bool:
+        """Runs a job up to its next turn; whether it is over."""
+        if not job.execute():
+            return False
+        with self._lock:
+            if self._active.get(job.key) is job:
+                del self._active[job.key]
+        return True
 
 
 def _check_share(nbytes: int) -> None:

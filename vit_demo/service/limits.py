@@ -10,8 +10,13 @@ from vit_demo.weights import Preset, costs
 GRACE = 5.0
 """Seconds for which a job goes on after it was last polled or waited for."""
 
-JOB_SECONDS, STUCK_SECONDS = 900.0, 960.0
-"""Time that a job may take before it is stopped at its next report, and after which its thread counts as stuck."""
+JOB_SECONDS, STUCK_SECONDS, QUICK_STUCK_SECONDS = 900.0, 960.0, 60.0
+"""Time that a job may take before it is stopped at its next report, and after which its thread counts as stuck; of
+those for digits, none takes as long."""
+
+QUICK_SECONDS, USUAL_SECONDS = 0.06, 0.1
+"""What a job for digits may take, by its estimate: a pass of ``digits-small`` on all of its tokens takes two thirds.
+And what is assumed where nothing was estimated."""
 
 
 @dataclass(frozen=True)
@@ -33,25 +38,31 @@ class WorkerPool:
 
 
 POOLS = {
+    "health": WorkerPool(workers=1, waiting=1),
     "digits": WorkerPool(workers=2, waiting=256, threads=1),
     "photos": WorkerPool(workers=2, waiting=64, niceness=5),
     "live digits": WorkerPool(workers=2, waiting=256, niceness=4, threads=1),
     "live photos": WorkerPool(workers=2, waiting=64, niceness=7, threads=1),
     "files": WorkerPool(workers=2, waiting=32, niceness=5),
     "slow": WorkerPool(workers=2, waiting=16, niceness=10),
-    "visitors": WorkerPool(workers=2, waiting=32, niceness=10),
     "training": WorkerPool(workers=2, waiting=64, niceness=12, threads=1),  # a class shares an address
     "downloads": WorkerPool(workers=4, waiting=32, niceness=5),
+    "custom": WorkerPool(workers=2, waiting=32, niceness=10),
+    "custom slow": WorkerPool(workers=2, waiting=16, niceness=12),
+    "custom downloads": WorkerPool(workers=4, waiting=32, niceness=5),
+    "custom proofs": WorkerPool(workers=2, waiting=32, niceness=12),
 }
-"""One pass of a digits model, of a photo model, of either while a visitor draws or films, or on a picture file that
-must be decoded first; work of many passes, whatever needs a model that a visitor brought, training, and downloads. No
-priority is so low that its threads get no time at all: of a process that ends, the last thread frees the memory."""
+"""A sign of life; what takes no longer than a digit, other work of a few passes, both while a visitor draws or films,
+that on a picture file which must be decoded first, work of many passes, training, and downloads; and of models that
+visitors brought the quick work, the slow, downloads, and the proofs that their attention is seen. No priority is so low
+that its threads get no time at all: of a process that ends, the last thread frees the memory."""
 
 SMALL_JOB = 24 << 20
 """Jobs of up to so many bytes are not counted, so that no digit waits for memory."""
 
 MEMORY = min(1 << 30, memory_limit() // 8)
-"""Bytes that all running jobs may need together; a job that needs more runs alone."""
+"""Bytes that all running jobs may need together; a job that needs more runs alone. Those of models that visitors
+brought have half as many for themselves."""
 
 MEMORY_OF_ONE = memory_limit() // 3
 """Bytes that one job of a visitor may need; a larger one is refused."""

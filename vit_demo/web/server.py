@@ -5,6 +5,7 @@ import ctypes
 import errno
 import faulthandler
 import gc
+import itertools
 import os
 import signal
 import socket
@@ -13,9 +14,13 @@ import threading
 import time
 import webbrowser
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import NoReturn
+
+# Before numpy is imported: its products of small matrices take thirty times as long when threads that other work keeps
+# from running wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import gradio as gr
 import uvicorn
@@ -25,15 +30,16 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import BusyError, InputError
-from vit_demo.resources import raise_descriptor_limit, trim_memory
+from vit_demo.resources import descriptor_limit, raise_descriptor_limit, trim_memory
 from vit_demo.service.engine import get_engine
-from vit_demo.service.job import owner
 from vit_demo.service.jobs import SHUTTING_DOWN
 from vit_demo.version import __version__
+from vit_demo.web import settings
 from vit_demo.web.api import documents, mcp
 from vit_demo.web.catalog import example_photos
 from vit_demo.web.frontend import head, modules
@@ -77,8 +83,8 @@ then takes some time to free the memory, on a busy machine seconds, and Docker w
 HEALTH_SECONDS = 3.0
 """Time in which a worker must answer."""
 
-CLEANING_SECONDS = 60.0
-"""Time between two searches for what can be deleted or given back."""
+UPLOADS_SECONDS, CLEANING_SECONDS = 5.0, 60.0
+"""Time between two searches for uploads that can be deleted, and for what else can be given back."""
 
 
 def launch(host: str | None = None, port: int | None = None, *, wait: bool = True) -> gr.Blocks:
@@ -110,6 +116,8 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
         app,
         loop="asyncio",
         http=Protocol,
+        ws="none",
+        backlog=min(2048, descriptor_limit() // 4),  # so many are accepted before ``Protocol`` can refuse any
         log_level="warning",
         proxy_headers=False,
         server_header=False,
@@ -156,7 +164,7 @@ def asgi_app() -> FastAPI:
         *head.routes(),
     ]
     own += [*documents.routes(page), Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
-    middleware = [Middleware(Measured), *guard(page), Middleware(Compression)]
+    middleware = [Middleware(Started), Middleware(Measured), *guard(page), Middleware(Compression)]
     app = FastAPI(routes=own, lifespan=lambda _: _cleaned(page), openapi_url=None, middleware=middleware)
     app.state.page = page
     page._queue.sleep_when_free = page._queue.progress_update_sleep_when_free = QUEUE_SECONDS
@@ -168,6 +176,7 @@ def asgi_app() -> FastAPI:
         css=read_styles("page.css"),
         ssr_mode=False,
         mcp_server=mcp.install(),
+        root_path=settings.root_path() if "://" in settings.root_path() else "",  # a path is that of each request
         max_file_size=MAX_PICTURE_BYTES,
         run_history=False,
         enable_monitoring=False,
@@ -176,18 +185,41 @@ def asgi_app() -> FastAPI:
     return app
 
 
+class Started:
+    """ASGI middleware that starts the application with its first request, as nobody does who mounts it in another."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app, self._lock = app, asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles a request once the application runs."""
+        async with self._lock if scope["type"] == "http" else nullcontext():
+            if scope["type"] == "http" and not scope["app"].state.page.is_running:
+                ready = asyncio.Event()
+                self._running = asyncio.create_task(_run(scope["app"], ready))
+                await ready.wait()
+        await self._app(scope, receive, send)
+
+
+async def _run(app: FastAPI, ready: asyncio.Event) -> None:
+    async with app.router.lifespan_context(app):
+        ready.set()
+        await asyncio.Event().wait()
+
+
 @asynccontextmanager
 async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
     """While the server runs, deletes old uploads and results of the API that nobody collected."""
     cleaner = uploads.UploadCleaner()
 
     async def clean() -> None:
-        while True:
-            await asyncio.sleep(CLEANING_SECONDS)
-            forget_ended(page)
-            await asyncio.to_thread(trim_memory)  # or else thousands of varied requests leave more and more of it
+        for number in itertools.count(1):
+            await asyncio.sleep(UPLOADS_SECONDS)
             with suppress(OSError):  # for instance of a file that has been deleted meanwhile
                 await asyncio.to_thread(cleaner.clean, time.time())
+            if number % (CLEANING_SECONDS // UPLOADS_SECONDS) == 0:
+                forget_ended(page)
+                await asyncio.to_thread(trim_memory)  # or else thousands of varied requests leave more and more of it
 
     asyncio.get_running_loop().set_exception_handler(log.handle_error)
     cleaning = asyncio.create_task(clean())
@@ -249,10 +281,9 @@ def _listen(host: str | None, port: int | None) -> socket.socket:
 async def healthz(_: Request) -> JSONResponse:
     """Status, device, loaded presets and version of the server; 503 if a worker is stuck or none answers in time."""
     engine = get_engine()
-    owner.set("health")  # whose turn comes however many visitors wait
     try:
         async with asyncio.timeout(HEALTH_SECONDS):
-            await engine.jobs.run_async("health", lambda: None, "digits")
+            await engine.jobs.run_async("health", lambda: None, "health")
         if engine.jobs.is_stuck:
             raise TimeoutError
     except (TimeoutError, BusyError) as error:

@@ -30,6 +30,12 @@ def num_proxies() -> int:
     return int(chosen) if chosen.isdecimal() else int("SPACE_ID" in os.environ)
 
 
+def root_path() -> str:
+    """The path below which the page is published, such as ``/demo``, or its whole address: ``GRADIO_ROOT_PATH``."""
+    chosen = os.environ.get("GRADIO_ROOT_PATH", "").strip().strip("/")
+    return chosen if "://" in chosen or not chosen else f"/{chosen}"
+
+
 def allowed_origins() -> frozenset[str]:
     """Origins of other pages whose scripts may call this server: ``VIT_DEMO_ALLOWED_ORIGINS``, separated by spaces."""
     return frozenset(os.environ.get("VIT_DEMO_ALLOWED_ORIGINS", "").split())

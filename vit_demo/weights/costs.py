@@ -9,6 +9,10 @@ from vit_demo.model import ViTConfig
 
 OPERATIONS_OF_A_SCORE = 100
 """How many take as long as the softmax of one attention score, which counts where many heads have few channels."""
+OPERATIONS_A_SECOND = 10**10
+"""Of one core, in the products of small networks."""
+OPERATIONS_OF_SEGMENTS = 10**6
+"""How many take as long as the hundreds of steps of k-means, for each token."""
 BATCH_TOKENS, BATCH_TOKENS_WITH_GRAPH = 8192, 1024
 """Tokens in a batch of many passes, and where each keeps its graph; see ``methods.subsets``."""
 WHOLE_SCORES, CHUNK_SCORES = 1 << 18, 3 << 21
@@ -20,6 +24,11 @@ class Cost(NamedTuple):
 
     nbytes: int
     operations: int
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes on one core."""
+        return self.operations / OPERATIONS_A_SECOND
 
 
 def forward(config: ViTConfig, patch_size: int, *, has_mask: bool = False) -> Cost:
@@ -55,6 +64,12 @@ def training_step(config: ViTConfig, batch: int) -> Cost:
     tokens = batch * num_tokens(config, config.patch_size)
     values = config.depth * tokens * _widths_of_a_graph(config, 12) + 5 * config.num_parameters
     return Cost(4 * values, 3 * batch * forward(config, config.patch_size).operations)
+
+
+def compare_tokens(config: ViTConfig, patch_size: int, pictures: int) -> Cost:
+    """Principal components and segments of the tokens of so many pictures, in a few copies of float64."""
+    count, width = pictures * num_tokens(config, patch_size), config.embed_dim
+    return Cost(64 * count * width, count * (OPERATIONS_OF_SEGMENTS + 20 * width * min(count, width)))
 
 
 def num_operations(config: ViTConfig, patch_size: int, tokens: int) -> int:

@@ -18,11 +18,11 @@ from safetensors.torch import load, save
 
 from vit_demo.checks import writing
 from vit_demo.defaults import MAX_LABEL, MAX_TAUGHT_CLASSES
-from vit_demo.errors import CheckpointError, InputError, LabelError
+from vit_demo.errors import CheckpointError, InputError, LabelError, PresetError
 from vit_demo.resources import resource_folder
 from vit_demo.sentences import sentence
 from vit_demo.trace import Output, TracedViT
-from vit_demo.trace.other_head import with_head
+from vit_demo.trace.other_head import OTHER_WIDTH, with_head
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_metadata
 from vit_demo.words.classifier import with_words
@@ -190,9 +190,11 @@ class Parsed(NamedTuple):
             raise CheckpointError(message) from error
 
     def preset(self, base: Preset, name: str = "taught") -> Preset:
-        """The preset of the network with this head; ``CheckpointError`` if its weights are others now."""
+        """The preset of the network with this head; ``PresetError`` if it does not fit its weights."""
         if commit_of(base, base.check_patch_size(self.patch_size)) != self.commit:
             raise CheckpointError("This was taught with other weights of {0}: teach the network again.", base.name)
+        if not base.library and self.head.shape[1] != base.config.num_features + 1:
+            raise PresetError(OTHER_WIDTH)
         return taught_preset(base, self.patch_size, self.labels, self.head, name)
 
 

@@ -6,8 +6,9 @@ import hashlib
 import json
 import re
 import secrets
+import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -34,14 +35,16 @@ GONE = "This network is gone, because the server keeps it for an hour: train it 
 GONE_TAUGHT = "These classes are gone, because the server keeps them for an hour: reload the page, or open their link."
 
 KEPT_SECONDS = 3600.0
-BYTES_OF_A_BLOCK, ENTRY_BYTES = 30_000, 1000
-"""Of its modules, beside its weights; of an entry."""
+BYTES_OF_A_BLOCK, ENTRY_BYTES = 30_000, 2700
+"""Of its modules, beside its weights; of an entry, beside its head and labels."""
 
 V = TypeVar("V")
 
 
 class Shares(Generic[V]):
     """Values of several owners, each for ``KEPT_SECONDS``; an owner's oldest make room for that owner's next.
+
+    A value stays with whom it was first kept for: others, who open a link to it, only make it the newest.
 
     If all shares together are too many, the oldest of the owner who holds most goes. Safe to call from several threads.
 
@@ -53,20 +56,21 @@ class Shares(Generic[V]):
     def __init__(self, max_bytes: int, bytes_of_one: int) -> None:
         self.max_bytes, self.bytes_of_one = max_bytes, bytes_of_one
         self._kept: dict[str, tuple[V, str, int, float]] = {}  # value, owner, bytes, and when; the oldest first
+        self._names = defaultdict[str, dict[str, None]](dict)  # of each owner; the oldest first
+        self._held, self._total = Counter[str](), 0
         self._lock = Lock()
 
     def put(self, name: str, value: V, owner: str, nbytes: int) -> None:
-        """Keeps a value of an owner under a name that is new."""
+        """Keeps a value, as its owner's newest."""
         with self._lock:
             self._forget_old()
+            owner = self._drop(name) if name in self._kept else owner
             self._kept[name] = value, owner, nbytes, time.monotonic()
-            held = Counter[str]()
-            for _, who, size, _ in self._kept.values():
-                held[who] += size
-            while held[owner] > self.bytes_of_one or held.total() > self.max_bytes:
-                loser = owner if held[owner] > self.bytes_of_one else held.most_common(1)[0][0]
-                oldest = next(name for name, (_, who, *_) in self._kept.items() if who == loser)
-                held[loser] -= self._kept.pop(oldest)[2]
+            self._names[owner][name] = None
+            self._held[owner] += nbytes
+            self._total += nbytes
+            while (is_greedy := self._held[owner] > self.bytes_of_one) or self._total > self.max_bytes:
+                self._drop(next(iter(self._names[owner if is_greedy else self._held.most_common(1)[0][0]])))
 
     def get(self, name: str) -> V | None:
         """The value of a name; None if it is gone."""
@@ -76,8 +80,18 @@ class Shares(Generic[V]):
 
     def _forget_old(self) -> None:
         until = time.monotonic() - KEPT_SECONDS
-        for name in [name for name, (*_, since) in self._kept.items() if since < until]:
-            del self._kept[name]
+        while self._kept and self._kept[name := next(iter(self._kept))][3] < until:
+            self._drop(name)
+
+    def _drop(self, name: str) -> str:
+        """Forgets a value; returns whose it was."""
+        _, owner, nbytes, _ = self._kept.pop(name)
+        del self._names[owner][name]
+        self._held[owner] -= nbytes
+        self._total -= nbytes
+        if not self._names[owner]:
+            del self._names[owner], self._held[owner]
+        return owner
 
 
 class Trained(NamedTuple):
@@ -132,7 +146,8 @@ def keep_taught(preset: Preset, owner: str = "") -> Preset:
     assert preset.base is not None, "only of one that was taught"
     content = repr((preset.base.name, preset.default_patch_size, preset.labels, preset.head)).encode()
     name = f"taught-{hashlib.sha256(content).hexdigest()[:22]}"
-    networks.put(name, kept := replace(preset, name=name), owner, len(preset.head) + ENTRY_BYTES)
+    nbytes = ENTRY_BYTES + len(preset.head) + 2 * sum(map(sys.getsizeof, preset.labels))  # the title holds them again
+    networks.put(name, kept := replace(preset, name=name), owner, nbytes)
     return kept
 
 

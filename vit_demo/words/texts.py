@@ -13,6 +13,8 @@ DEFAULT_WORDS = ("a lion", "a cat", "a rock")
 """The classes of a network of pictures and text before other words are given."""
 NO_WORDS = "(no words)"
 """The class beside a single word where probabilities compare classes; its text is empty."""
+NOT_SHOWN = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufffe\uffff")
+"""Characters that turn the text around them, and two that no XML may hold."""
 AS_TYPED = "{}"
 """The template that leaves words as they are."""
 
@@ -34,7 +36,7 @@ def is_word(text: Any, most: int = MAX_CHARACTERS) -> bool:
     """Whether a text is one line of 1 to so many characters that can be shown."""
     # Not by `isprintable`, which refuses what joins emoji, and marks of right-to-left text.
     is_short = isinstance(text, str) and 0 < len(text.strip()) <= len(text) <= most
-    return is_short and not any(category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text)
+    return is_short and not any(category(c) in ("Cc", "Cs", "Zl", "Zp") or c in NOT_SHOWN for c in text)
 
 
 def split_words(text: str) -> list[str]:

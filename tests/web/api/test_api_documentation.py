@@ -59,7 +59,7 @@ def run(page, folder, capsys, monkeypatch):
             (folder / "node_modules").symlink_to(node_modules(), target_is_directory=True)
             (folder / "example.mjs").write_text(code)
             command = ["node", "example.mjs"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

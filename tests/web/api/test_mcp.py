@@ -6,7 +6,6 @@ import io
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ import jsonschema
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
+from ...asynchronous import PATIENCE, a_moment, until
 from ...asynchronous import run as run_coroutine
 from ..http_requests import request
 
@@ -191,11 +191,29 @@ def test_a_call_forwards_none_of_its_headers(page, monkeypatch):
 
 
 def test_too_many_calls_at_once_are_refused(page, call, monkeypatch):
-    assert mcp.MAX_TOOL_CALLS <= 40, "Gradio's client has 40 threads"
-    monkeypatch.setattr(mcp, "MAX_TOOL_CALLS", 0)
+    assert mcp.MAX_TOOL_CALLS < mcp.MAX_FIRST_CALLS <= 40, "Gradio's client has 40 threads"
+    monkeypatch.setattr(mcp, "MAX_FIRST_CALLS", 0)
     assert "Too many tools" in call("presets").content[0].text
     monkeypatch.undo()
     assert not call("presets").isError
+
+
+def test_a_newcomers_first_call_has_a_place(page, monkeypatch):
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1")
+    calls = {f"call {n}": f"203.0.113.{n % 3}" for n in range(mcp.MAX_TOOL_CALLS)}
+    monkeypatch.setattr(page.mcp_server_obj, "_calls", calls, raising=False)
+
+    def refused(address: str) -> bool:
+        headers = {**JSON, "X_Forwarded_For": address}
+        reply = request(page, "POST", "/gradio_api/mcp/", json.dumps(TOOL_CALL).encode(), **headers)[2]
+        assert (b"tabby cat" in reply) != (b"Too many tools" in reply), reply
+        return b"Too many tools" in reply
+
+    assert refused("203.0.113.1") and not refused("203.0.113.9") and not refused("203.0.113.9"), "one after the other"
+    calls["of the newcomer"] = "203.0.113.9"
+    assert refused("203.0.113.9") and not refused("203.0.113.8")
+    calls |= {f"first call {n}": f"198.51.100.{n}" for n in range(mcp.MAX_FIRST_CALLS - len(calls))}
+    assert refused("203.0.113.8"), "what Gradio's client can do at once"
 
 
 @pytest.fixture
@@ -204,8 +222,7 @@ def other_program() -> Iterator[uvicorn.Server]:
     server = uvicorn.Server(uvicorn.Config(asgi_app(), "127.0.0.1", 0, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
-    while not server.started:
-        time.sleep(0.05)
+    until(lambda: server.started)
     yield server
     server.should_exit = True
     thread.join()
@@ -215,15 +232,14 @@ def other_program() -> Iterator[uvicorn.Server]:
 def test_no_header_decides_which_server_answers_a_call(header, other_program):
     port = other_program.servers[0].sockets[0].getsockname()[1]
     with socket.create_server(("127.0.0.1", 0)) as attacker:
-        attacker.settimeout(0.1)
+        attacker.setblocking(False)
         address = f"127.0.0.1:{attacker.getsockname()[1]}"
         headers = {name.replace("_", "-"): value for name, value in JSON.items()} | {header: address}
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         connection.request("POST", "/gradio_api/mcp/", json.dumps(TOOL_CALL), headers)
-        with pytest.raises(TimeoutError):
-            attacker.accept()
         assert b"tabby cat" in connection.getresponse().read()
-        with pytest.raises(TimeoutError):
+        a_moment()
+        with pytest.raises(BlockingIOError):
             attacker.accept()
         connection.close()
 

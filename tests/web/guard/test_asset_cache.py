@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from vit_demo.web.guard import compression
 from vit_demo.web.guard.compression import Compression
 
-from ...asynchronous import until
+from ...asynchronous import PATIENCE, until
 from ..http_requests import request
 
 NAME = "index-DphvyggB.js"
@@ -105,7 +105,7 @@ def test_what_is_kept_is_bounded(client: TestClient, monkeypatch: pytest.MonkeyP
 
 
 def test_the_page_loads_no_file_that_browsers_must_ask_for_again(page) -> None:
-    client = httpx.Client(base_url=page.local_url, headers={"accept-encoding": "br"})
+    client = httpx.Client(base_url=page.local_url, headers={"accept-encoding": "br"}, timeout=PATIENCE)
     names = set(re.findall(r"(?:assets|gradio_api/vit_demo)/[^\"' ]+\.(?:js|css)", client.get("/").text))
     assert len(names) == 3, "Gradio's script and style, and ours"
     for name in names:

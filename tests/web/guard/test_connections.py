@@ -2,7 +2,9 @@
 
 import asyncio
 import socket
-import time
+import subprocess
+import sys
+import threading
 from contextlib import ExitStack
 
 import pytest
@@ -10,19 +12,21 @@ import uvicorn
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.server import ServerState
 
-from vit_demo.web.guard import protocol
+from vit_demo.web.guard import bodies, protocol
 from vit_demo.web.guard.headers import VISITOR
 
-from ...asynchronous import until
-from ..http_requests import connect, request
+from ...asynchronous import PATIENCE, until
+from ..http_requests import connect, is_open, request
 from .test_slow_requests import head
 from .test_uploads import send_photo
 
 
 @pytest.fixture
 def connections(page, monkeypatch):
-    """Opens connections behind a proxy; those of other tests have ended."""
+    """Opens connections behind a proxy, which last; those of other tests have ended."""
     monkeypatch.setenv("VIT_DEMO_PROXY", "1")
+    for module, name in ((protocol, "IDLE_SECONDS"), (bodies, "PAUSE_SECONDS"), (bodies, "BODY_SECONDS")):
+        monkeypatch.setattr(module, name, PATIENCE)
     until(lambda: not page.server.server_state.connections)
     with ExitStack() as stack:
 
@@ -36,19 +40,6 @@ def connections(page, monkeypatch):
 
 def stream(address: str, path: str = "/gradio_api/heartbeat/abc") -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: {address}\r\n\r\n".encode()
-
-
-def is_open(connection: socket.socket, seconds: float = 0.3) -> bool:
-    """Whether a connection has not ended, after whatever it still has to read."""
-    connection.settimeout(seconds)
-    try:
-        while connection.recv(65536):
-            pass
-    except TimeoutError:
-        return True
-    except OSError:
-        pass
-    return False
 
 
 def opened(page) -> int:
@@ -67,7 +58,7 @@ def test_idle_streams_end_before_a_newcomer_is_turned_away(page, connections, mo
         assert idle[-1].recv(12) == b"HTTP/1.1 200"
     assert request(page, "GET", "/healthz")[0] == 200, "a newcomer is served"
     assert is_open(busy) and is_open(other), "of who holds most one ends first"
-    assert sum(map(is_open, idle)) == 2
+    until(lambda: sum(map(is_open, idle)) == 2)
 
 
 def test_who_holds_many_makes_room_although_all_are_busy(page, connections, monkeypatch):
@@ -75,10 +66,10 @@ def test_who_holds_many_makes_room_although_all_are_busy(page, connections, monk
     monkeypatch.setattr(protocol, "FEW_CONNECTIONS", 1)
     modest = connections(head(1_000_000, "203.0.113.9") + b"{" + b" " * 90_000)
     greedy = [connections(head(1_000_000, "203.0.113.1") + b"{" + b" " * 90_000) for _ in range(4)]
-    until(lambda: opened(page) == 5 and all(peer.cycle for peer in page.server.server_state.connections))
-    time.sleep(0.1)
+    until(lambda: opened(page) == 5 and all(peer.visitor for peer in page.server.server_state.connections))
     assert request(page, "GET", "/healthz")[0] == 200
-    assert is_open(modest) and sum(map(is_open, greedy)) == 3
+    assert is_open(modest)
+    until(lambda: sum(map(is_open, greedy)) == 3)
 
 
 @pytest.mark.parametrize(
@@ -90,9 +81,8 @@ def test_what_is_idle_ends(page, connections, monkeypatch, sent):
     monkeypatch.setattr(protocol, "IDLE_SECONDS", 0.5)
     monkeypatch.setattr(protocol, "READER_SECONDS", 0.1)
     idle, busy = connections(sent), connections(head(1_000_000) + b"{" + b" " * 90_000)
-    until(lambda: opened(page) == 2)
-    until(lambda: opened(page) == 1)
-    assert not is_open(idle) and is_open(busy, 0.1)
+    until(lambda: not is_open(idle))
+    assert is_open(busy)
 
 
 @pytest.fixture
@@ -109,18 +99,27 @@ def unread(connections, path: str, address: str = "203.0.113.1") -> socket.socke
 
 
 def test_a_response_that_is_not_read_ends_and_one_that_is_read_slowly_arrives(page, photo, connections, monkeypatch):
-    monkeypatch.setattr(protocol, "READER_SECONDS", 0.3)
+    monkeypatch.setattr(protocol, "READER_SECONDS", PATIENCE)  # it looks when it is told to
     slow, stuck = unread(connections, photo), unread(connections, photo)
     until(lambda: opened(page) == 2)
-    nbytes = 12
-    while piece := slow.recv(200_000):
-        nbytes += len(piece)
-        time.sleep(0.01)
-        if nbytes > 20_000_000:
-            break
-    assert nbytes > 20_000_000
-    until(lambda: opened(page) <= 1)
+    peers = {peer.client[1]: peer for peer in page.server.server_state.connections}
+    peer, nbytes = peers[slow.getsockname()[1]], 12
+
+    def look() -> None:
+        looked = threading.Event()
+        peer.loop.call_soon_threadsafe(lambda: [[one._check() for one in peers.values()], looked.set()])
+        assert looked.wait(PATIENCE)
+
+    for _ in range(5):
+        until(lambda: peer.unread)
+        look()
+        while peer._unread:
+            nbytes += len(slow.recv(1_000_000))
     assert not is_open(stuck)
+    while nbytes < 20_000_000:
+        piece = slow.recv(1_000_000)
+        assert piece
+        nbytes += len(piece)
 
 
 def test_whose_unread_responses_are_largest_loses_one(monkeypatch):
@@ -155,3 +154,44 @@ def test_whose_unread_responses_are_largest_loses_one(monkeypatch):
     assert [one.transport.is_aborted for one in (*greedy, modest, latest)] == [False, True, False, False, False]
     for one in (*greedy, modest, latest):
         one.loop.close()
+
+
+LIMITED = """
+import os, resource, subprocess, sys, urllib.request
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+from vit_demo.web.server import launch
+page = launch("127.0.0.1", wait=False)
+flood = subprocess.Popen([sys.executable, "-c", sys.argv[1], str(page.server_port)], stdout=subprocess.PIPE)
+flood.stdout.read(1)
+for _ in range(3):
+    print(urllib.request.urlopen(f"{page.local_url}healthz", timeout=30).status, flush=True)
+flood.kill()
+os._exit(0)
+"""
+FLOOD = """
+import socket, sys, time
+held = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(240)]
+print(1, flush=True)
+time.sleep(100)
+"""
+
+
+def test_connections_follow_a_hard_limit_on_descriptors():
+    done = subprocess.run([sys.executable, "-c", LIMITED, FLOOD], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split()[-3:] == ["200"] * 3 and "Too many open files" not in done.stderr, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(("allowed", "most"), [(64, 8), (256, 78), (1024, 462), (8192, 800)])
+def test_each_connection_has_two_descriptors(page, connections, monkeypatch, allowed, most):
+    monkeypatch.setattr(protocol, "descriptor_limit", lambda: allowed)
+    found = []
+    real = protocol.Protocol._peers
+
+    def peers(self):
+        found.append(self)
+        return real(self)
+
+    monkeypatch.setattr(protocol.Protocol, "_peers", peers)
+    opened_now = [connections(b"") for _ in range(min(most, 90) + 3)]
+    until(lambda: len(found) >= len(opened_now))
+    assert opened(page) <= most

@@ -132,7 +132,7 @@ def test_behind_a_proxy_the_origin_is_that_of_the_forwarded_host(page, monkeypat
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "text/plain; x=application/json", "application/jsonp", ""])
-@pytest.mark.parametrize("path", ["vit_demo/request", "queue/join", "call/predict", "mcp/"])
+@pytest.mark.parametrize("path", ["vit_demo/request", "vit_demo/live", "queue/join", "call/predict", "mcp/"])
 def test_json_is_read_only_where_it_is_announced(page, path, kind):
     """A page of another site sends the other types without asking the server first."""
     status, _, reply = request(page, "POST", f"/gradio_api/{path}", json.dumps(MENU).encode(), Content_Type=kind)

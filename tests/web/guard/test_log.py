@@ -10,10 +10,10 @@ import socket
 import pytest
 from uvicorn.logging import DefaultFormatter
 
-from vit_demo.web.guard import log
+from vit_demo.web.guard import log, protocol
 
 from ...asynchronous import run as run_apart
-from ..http_requests import request
+from ..http_requests import connect, request
 
 FORGED = "x\nINFO:     Application startup complete.\r\x1b[2J\u202e\u2028"
 
@@ -59,11 +59,30 @@ def test_names_of_tools_are_not_in_the_log(page, caplog):
     assert not more, "or else anyone could write a hundred lines a second"
 
 
+@pytest.mark.parametrize(
+    "sent", [b"GET /healthz HTTP/1.1\r\nHost: x\r\nUpgrade: %s\r\nConnection: Upgrade\r\n\r\n", b"%s\r\n\r\n"]
+)
+def test_bad_requests_of_any_kind_are_logged_once_a_minute(page, caplog, sent, monkeypatch):
+    monkeypatch.setattr(protocol, "INVALID_SECONDS", 0.0)
+    log._recent.clear()
+    for upgrade in (b"websocket", b"h2c", b"x" * 3000):
+        with connect(page) as connection:
+            connection.sendall(sent % upgrade)
+            assert connection.recv(12).startswith(b"HTTP/1.1 ")
+    logged = [record.msg for record in caplog.records if record.name == "uvicorn.error"]
+    assert logged and len(logged) == len(set(logged)), logged
+    log._recent.clear()
+    error = logging.getLogger("uvicorn.error")
+    for _ in range(2):
+        error.error("Exception in ASGI application")
+    assert caplog.messages[-2:] == ["Exception in ASGI application"] * 2, "failures are all logged"
+
+
 def test_that_no_connection_can_be_accepted_is_logged_once(caplog):
     async def attacked():
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(log.handle_error)
-        log._accept_errors.clear()
+        log._recent.clear()
         with Full() as listening:
             for _ in range(3):
                 loop._accept_connection(asyncio.Protocol, listening, backlog=100)

@@ -145,8 +145,51 @@ def test_a_request_is_one_line_without_what_it_holds(page, lines):
     assert line["ms"] > 0 and line["refusal"] and "secret-event" not in json.dumps(line)
 
 
+HUGE = "x" * 20_000
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        {"method": HUGE},
+        {"method": "GET\u202e" + HUGE},
+        {"path": f"/{HUGE}"},
+        {"path": f"/gradio_api/call/{HUGE}"},
+        {"query_string": HUGE.encode()},
+        {"root_path": HUGE, "path": HUGE},
+        {"client": (HUGE, 5)},
+        {"headers": [(b"x-forwarded-for", HUGE.encode())]},
+        {"headers": [(b"x-request-id", HUGE.encode()), (b"user-agent", HUGE.encode())]},
+        {"state": {"kind": HUGE}},
+        {"state": {"refusal": HUGE}},
+    ],
+    ids=lambda scope: " ".join(scope),
+)
+@pytest.mark.parametrize("status", [200, 404])
+def test_no_field_of_a_line_is_longer_than_a_line_may_be(scope, status, lines, monkeypatch):
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1" if "headers" in scope else "0")
+    run(Measured(JSONResponse({}, status)), **scope)
+    (line,) = lines(1)
+    assert all(len(value) <= log.MAX_LINE_LENGTH for value in line.values() if isinstance(value, str)), line
+    assert line["method"] == ("other" if "method" in scope else "GET")
+
+
+def test_every_method_that_is_open_has_its_name_in_the_log(lines):
+    known = ["GET", "HEAD", "POST", "OPTIONS", "DELETE"]
+    for method in (*known, "get", "BREW", ""):
+        run(Measured(JSONResponse({})), method=method)
+    assert [line["method"] for line in lines(8)] == [*known, *["other"] * 3]
+
+
+def test_every_text_of_a_record_is_cut_and_on_one_line(lines):
+    about = dict.fromkeys(("kind", "method", "refusal", "address", "one that is added later"), f"a\n{HUGE}")
+    logging.getLogger("vit_demo.web.guard.metrics").info(HUGE, extra={"fields": about})
+    (line,) = lines(1)
+    assert about.keys() <= line.keys() and all(len(value) <= 300 for value in line.values())
+
+
 def test_a_failure_is_one_line_with_the_id_of_its_request(page, lines, monkeypatch, empty_replies):
-    def fail(*_):
+    def fail(*_, **__):
         raise RuntimeError("first\nsecond \x1b")
 
     monkeypatch.setattr("vit_demo.web.requests.kinds.payload", fail)

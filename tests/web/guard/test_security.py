@@ -18,7 +18,7 @@ from vit_demo.web.requests.kinds import KINDS, RequestKind
 from vit_demo.web.requests.payload import data_url
 
 from ...asynchronous import run as run_coroutine
-from ..http_requests import ask, event, guarded, number_of, request, upload
+from ..http_requests import ask, connect, event, guarded, number_of, request, upload
 
 DRAWING = data_url(example_picture(3))
 
@@ -180,6 +180,25 @@ def test_bodies_are_bounded(page):
         assert status == 400 and b"JSON" in reply
 
 
+JSON_ROUTES = ("vit_demo/request", "queue/join", "call/predict", "call/v2/predict", "cancel", "reset", "mcp/")
+
+
+@pytest.mark.parametrize("path", JSON_ROUTES)
+@pytest.mark.parametrize(
+    ("opened", "closed"), [("[", "]"), ('{"a": ', "}"), ('[{"source": ', "}]"), ('{"data": [', "]}")]
+)
+def test_json_is_nested_no_deeper_than_anything_can_handle(page, path, opened, closed, capfd):
+    fields = '"kind": "model", "fn_index": 0, "session_hash": "x", "jsonrpc": "2.0", "id": 1, "method": "ping"'
+    levels = sum(map(opened.count, "[{"))
+    for depth, is_refused in ((bodies.MAX_DEPTH, True), (948, True), (bodies.MAX_DEPTH - 2 - levels, False)):
+        inner = opened * (depth // levels) + "1" + closed * (depth // levels)
+        body = f'{{{fields}, "name": {inner}}}'.encode()
+        status, _, reply = request(page, "POST", f"/gradio_api/{path}", body, Content_Type="application/json")
+        assert (b"nested too deeply" in reply) is is_refused, (depth, reply)
+        assert status < 500
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_every_response_has_the_security_headers(page):
     for path in ("/", "/config", "/healthz", "/theme.css", "/nothing"):
         _, headers, _ = request(page, "GET", path)
@@ -246,9 +265,46 @@ def test_values_are_counted_while_they_arrive_and_before_they_are_parsed():
         assert len(read) <= 2, "what is too much is not read to its end"
 
 
-@pytest.mark.parametrize("claimed, length", [(b"17", 17), (b"abc", 0), (b"\xb2", 0), (b"9" * 20, 0), (b"-1", 0)])
-def test_a_length_that_is_no_number_of_bytes_is_not_believed(claimed, length):
-    assert bodies.content_length({"type": "http", "headers": [(b"content-length", claimed)]}) == length
+LENGTHS = {"0": 0, "17": 17, "9" * 15: 10**15 - 1}
+NO_LENGTHS = [
+    "",
+    "abc",
+    "\xb2",
+    "9" * 16,
+    "-1",
+    "+1",
+    "1.0",
+    "1e3",
+    "0x4",
+    "4, 4",
+    "4 4",
+    "1_000",
+    "04",
+    "0" * 19 + "4",
+    "00",
+]
+
+
+@pytest.mark.parametrize("claimed", [*LENGTHS, *NO_LENGTHS])
+def test_a_length_is_a_number_in_one_spelling_or_refused(claimed):
+    scope = {"type": "http", "method": "POST", "headers": [(b"content-length", claimed.encode("latin-1"))]}
+    if claimed in LENGTHS:
+        assert bodies.content_length(scope) == LENGTHS[claimed]
+        return
+    for has_body in (True, False):
+        with pytest.raises(bodies.RequestRefused) as refused:
+            bodies.check_framing(scope, has_body)
+        assert refused.value.status == 400 and refused.value.closes
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "DELETE"])
+def test_no_spelling_of_a_length_passes_the_limits_on_bodies(page, method):
+    for path in ("/healthz", "/gradio_api/vit_demo/request", "/gradio_api/upload"):
+        with connect(page) as connection:
+            start = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            connection.sendall(f"{start}Content-Length: 00000000000000000004\r\n\r\nnull".encode())
+            reply = connection.makefile("rb").read()  # the server ends it
+            assert reply.split()[1] in (b"400", b"404"), reply
 
 
 def test_a_file_of_the_server_is_refused_before_it_is_looked_up():

@@ -18,6 +18,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from vit_demo.defaults import MAX_PICTURE_BYTES
+from vit_demo.web import server
 from vit_demo.web.guard import security, uploads
 from vit_demo.web.guard.bodies import RequestRefused
 from vit_demo.web.guard.quota import Pace
@@ -158,7 +159,7 @@ def test_old_uploads_are_deleted_and_the_oldest_when_the_folder_is_full(tmp_path
     assert all(file.exists() for file in files)
     monkeypatch.setattr(uploads, "UPLOAD_FOLDER_BYTES", 2 * len(png()))
     cleaner.clean(now)
-    assert [file.exists() for file in files] == [False, True, True] and not files[0].parent.exists()
+    assert [file.exists() for file in files] == [False, True, True]
     monkeypatch.setattr(uploads, "UPLOAD_FOLDER_BYTES", 1 << 30)
     monkeypatch.setattr(uploads, "UPLOAD_FOLDER_FILES", 2)
     files.append(put(60))
@@ -173,7 +174,9 @@ def test_old_uploads_are_deleted_and_the_oldest_when_the_folder_is_full(tmp_path
 
 def test_uploads_take_half_of_a_small_disk_at_most(tmp_path, monkeypatch):
     monkeypatch.setattr(uploads, "_folder", tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=4 * len(png())))
+    free = [2 * len(png())]
+    small = SimpleNamespace(disk_usage=lambda path: SimpleNamespace(free=free[0]), rmtree=shutil.rmtree)
+    monkeypatch.setattr(uploads, "shutil", small)
     cleaner, now = uploads.UploadCleaner(), time.time()
     files = [tmp_path / name for name in ("old.png", "new.png", "newer.png")]
     for age, file in zip((300, 200, 100), files, strict=True):
@@ -181,6 +184,32 @@ def test_uploads_take_half_of_a_small_disk_at_most(tmp_path, monkeypatch):
         os.utime(file, (now - age, now - age))
     cleaner.clean(now)
     assert [file.exists() for file in files] == [False, True, True]
+    free[0] = 0
+    cleaner.clean(now)
+    assert [file.exists() for file in files] == [False, False, True], "something else fills it: half is given back"
+
+
+def test_a_full_disk_frees_itself_while_the_server_runs(monkeypatch):
+    monkeypatch.setattr(server, "UPLOADS_SECONDS", 0.05)
+    with TestClient(asgi_app()):
+        old = uploads.folder() / ("0" * 64) / "photo"
+        old.parent.mkdir()
+        old.write_bytes(png())
+        full = SimpleNamespace(disk_usage=lambda path: SimpleNamespace(free=0), rmtree=shutil.rmtree)
+        monkeypatch.setattr(uploads, "shutil", full)
+        until(lambda: not old.exists())
+
+
+def test_empty_folders_of_any_library_are_deleted_after_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr(uploads, "_folder", tmp_path)
+    cleaner, now = uploads.UploadCleaner(), time.time()
+    for name in ("0" * 40, "1" * 64, "tmpabc", "vibe_edit_history", "gradio"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "gradio" / "file").touch()
+    cleaner.clean(now + uploads.EMPTY_SECONDS - 5)
+    assert len(list(tmp_path.iterdir())) == 5, "an upload may be about to move there"
+    cleaner.clean(now + uploads.EMPTY_SECONDS + 5)
+    assert [path.name for path in tmp_path.iterdir()] == ["gradio"]
 
 
 def test_a_file_of_an_upload_that_broke_off_is_deleted_and_the_folder_stays(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import http.client
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
@@ -15,7 +16,7 @@ from vit_demo.web.guard import visitor
 from vit_demo.web.guard.quota import Pace
 from vit_demo.web.requests.payload import data_url
 
-from ...asynchronous import until
+from ...asynchronous import PATIENCE, until
 from ..http_requests import ask, request
 
 DRAWING = data_url(example_picture(3))
@@ -45,8 +46,7 @@ def blocked(monkeypatch):
         def work():
             owners.append(set(self.owners))
             try:
-                while not go_on.wait(0.02):
-                    job.report(1, 2)
+                until(lambda: job.report(1, 2) or go_on.is_set())
             except job.Cancelled:
                 stopped.append(self)
                 raise
@@ -61,21 +61,25 @@ def blocked(monkeypatch):
 
 
 def test_a_job_ends_when_nobody_opens_the_stream_of_its_event(page, blocked, monkeypatch):
-    monkeypatch.setattr(visitor, "STREAM_SECONDS", 0.3)
-    monkeypatch.setattr(job, "GRACE", 0.1)
     owners, stopped = blocked
     status, reply = begin(page, "203.0.113.1")
     assert status == 200 and json.loads(reply)["event_id"]
+    until(lambda: owners)
+    monkeypatch.setattr(visitor, "STREAM_SECONDS", 0.0)
+    monkeypatch.setattr(job, "GRACE", 0.0)
     until(lambda: stopped)
     assert owners == [{"203.0.113.1"}], "it counts for the visitor who asked"
 
 
 def test_an_event_has_a_limit_of_time_although_its_stream_is_open(page, blocked, monkeypatch):
-    monkeypatch.setattr("vit_demo.web.api.registration.EVENT_SECONDS", 0.3)
-    monkeypatch.setattr(job, "GRACE", 0.1)
-    _, stopped = blocked
+    owners, stopped = blocked
     name = json.loads(begin(page, "203.0.113.1")[1])["event_id"]
-    reply = request(page, "GET", f"/gradio_api/call/predict/{name}")[2]
+    with ThreadPoolExecutor(1) as pool:
+        stream = pool.submit(request, page, "GET", f"/gradio_api/call/predict/{name}")
+        until(lambda: owners)
+        monkeypatch.setattr("vit_demo.web.api.registration.EVENT_SECONDS", 0.0)
+        monkeypatch.setattr(job, "GRACE", 0.0)
+        reply = stream.result()[2]
     assert b"event: error" in reply and b"choose a smaller model" in reply
     until(lambda: stopped)
 
@@ -89,7 +93,6 @@ def test_a_request_of_the_page_counts_for_the_visitor_who_sends_it(page, blocked
 
 def test_a_job_ends_when_the_caller_of_its_tool_leaves_and_others_may_call_tools(page, blocked, monkeypatch):
     pytest.importorskip("mcp", reason="needs the extra `mcp`")
-    monkeypatch.setattr(job, "GRACE", 0.1)
     monkeypatch.setattr("vit_demo.web.api.mcp.MAX_TOOL_CALLS_OF_ONE", 1)
     owners, stopped = blocked
 
@@ -97,7 +100,7 @@ def test_a_job_ends_when_the_caller_of_its_tool_leaves_and_others_may_call_tools
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         params = {"name": tool, "arguments": arguments}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        connection = http.client.HTTPConnection("127.0.0.1", page.server_port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", page.server_port, timeout=PATIENCE)
         connection.request("POST", "/gradio_api/mcp/", json.dumps(body), {**headers, "X-Forwarded-For": address})
         return connection
 
@@ -106,6 +109,7 @@ def test_a_job_ends_when_the_caller_of_its_tool_leaves_and_others_may_call_tools
         for address, expected in (("203.0.113.8", b"Too many tools"), ("203.0.113.9", b"tabby cat")):
             with closing(connected(address, "presets")) as other:
                 assert expected in other.getresponse().read()
+        monkeypatch.setattr(job, "GRACE", 0.0)
     until(lambda: stopped)
 
 

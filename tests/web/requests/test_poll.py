@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from dataclasses import replace
 from functools import wraps
 
@@ -17,7 +16,7 @@ from vit_demo.web.requests.kinds import KINDS, RequestKind
 from vit_demo.web.requests.packing import INTERNAL_ERROR
 from vit_demo.weights import PRESETS
 
-from ...asynchronous import run
+from ...asynchronous import PATIENCE, a_moment, run, until
 from ...replies import complete, handle, send, unpack
 
 
@@ -82,7 +81,7 @@ def test_a_map_and_its_faithfulness_at_once_compute_the_map_once(source, monkeyp
     @wraps(plain.compute)
     def compute(*arguments, **options):
         passes.append(1)
-        time.sleep(0.3)
+        a_moment()
         return plain.function(*arguments, **options)
 
     monkeypatch.setitem(METHODS, "occlusion", replace(plain, function=compute))
@@ -107,7 +106,7 @@ def held(empty_replies, monkeypatch):
     def work(requested, fields):
         if reports.is_set():
             report(3, 10)
-        assert go_on.wait(30)
+        assert go_on.wait(PATIENCE)
         return {"fine": True}
 
     monkeypatch.setitem(KINDS, "faithfulness", replace(KINDS["faithfulness"], compute=work))
@@ -146,10 +145,8 @@ def test_one_call_waits_longer_for_a_job_without_progress(source, held, monkeypa
     polled = []
 
     async def wait(job, seconds):
-        for _ in range(1000 * progress):
-            if job.total:
-                break
-            await asyncio.sleep(0.01)
+        if progress:
+            await asyncio.to_thread(until, lambda: job.total)
         polled.append(seconds)
         return False
 
@@ -179,9 +176,9 @@ def test_work_of_many_passes_never_delays_digits_and_counts_as_more_memory(
     jobs, submitted = get_engine().jobs, []
     submit_job = jobs.submit
 
-    def submit(key, work, pool, nbytes=0):
+    def submit(key, work, pool, nbytes, seconds):
         submitted.append((pool, nbytes))
-        return submit_job(key, work, pool, nbytes)
+        return submit_job(key, work, pool, nbytes, seconds)
 
     monkeypatch.setattr(jobs, "submit", submit)
     handle({"kind": kind, "source": source, **details})

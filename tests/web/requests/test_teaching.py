@@ -17,9 +17,10 @@ import vit_demo
 from vit_demo.service.job import owner
 from vit_demo.web.requests import teaching
 from vit_demo.web.requests.poll import handle
-from vit_demo.weights import PRESETS
+from vit_demo.weights import PRESETS, trained
 from vit_demo.weights.taught import MAX_LINK, commit_of
 from vit_demo.weights.trained import Shares
+from vit_demo.words.texts import NOT_SHOWN
 
 from ...asynchronous import run
 from ...replies import unpack
@@ -116,6 +117,7 @@ def test_one_class_teaches_nothing_yet_and_one_example_says_nothing_of_others():
         ([CLASSES[0], {**CLASSES[1], "name": "b\u2028c"}], "one line"),
         ([CLASSES[0], {**CLASSES[1], "name": "b\ud800"}], "one line"),
         ([CLASSES[0], {**CLASSES[1], "name": None}], "one line"),
+        *(([CLASSES[0], {**CLASSES[1], "name": f"b{mark}c"}], "one line") for mark in sorted(NOT_SHOWN)),
         ([CLASSES[0], {"name": "b", "examples": [{"upload": "/etc/passwd"}]}], "not on the server"),
         ([CLASSES[0], {"name": "b", "examples": [{"digit": "data:image/png;base64,AAAA"}]}], ""),
         ([CLASSES[0], {"name": "b", "examples": ["x"]}], "no source"),
@@ -156,6 +158,7 @@ def forged(head: torch.Tensor, **about: str) -> str:
         forged(torch.ones(2, 9), labels='["a", "a"]'),
         forged(torch.ones(2, 9), labels="[" * 3000),
         forged(torch.ones(2, 9), labels=json.dumps(["x" * 50, "b"])),
+        *(forged(torch.ones(2, 65), commit=COMMIT, labels=json.dumps(["a", f"b{mark}"])) for mark in sorted(NOT_SHOWN)),
         forged(torch.ones(2, 9), patch_size="x"),
         forged(torch.ones(2, 9), format="another"),
         forged(torch.ones(2, 9)),  # of other weights
@@ -164,6 +167,13 @@ def forged(head: torch.Tensor, **about: str) -> str:
 )
 def test_hostile_links_get_a_sentence(link):
     assert ask(kind="model", name=NAME, taught=link)["error"]
+
+
+@pytest.mark.parametrize("width", [2, 64, 66, 129])
+def test_a_head_of_another_width_is_refused_when_the_link_is_read(width, monkeypatch):
+    monkeypatch.setattr(trained, "networks", kept := Shares(1 << 20, 1 << 20))
+    reply = ask(kind="model", name=NAME, taught=forged(torch.ones(2, width), commit=COMMIT))
+    assert "taught for another network" in reply["error"] and not kept._kept
 
 
 def test_a_forged_link_of_the_right_weights_and_numbers_is_a_network():

@@ -5,10 +5,11 @@ import gc
 import io
 import json
 import threading
-import time
 import weakref
 import zipfile
 import zlib
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import vit_demo
 from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViTConfig
 from vit_demo.service.engine import get_engine
-from vit_demo.service.job import Job, owner
+from vit_demo.service.job import Job, Turn, owner
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.requests import kinds, poll, training
 from vit_demo.web.requests.packing import pack
@@ -29,6 +30,7 @@ from vit_demo.web.requests.training import handle_training
 from vit_demo.weights import costs, trained
 
 from ... import asynchronous
+from ...asynchronous import until
 from ...replies import complete
 
 TINY = ViTConfig(
@@ -48,8 +50,7 @@ def run(*requests: dict[str, Any], who: str = "") -> list[dict[str, Any]]:
 
 def finished(begin: dict[str, Any], **more: Any) -> dict[str, Any]:
     [reply] = run({"begin": begin, **more})
-    until = time.monotonic() + 60
-    while reply["state"] in ("waiting", "running") and time.monotonic() < until:
+    while reply["state"] in ("waiting", "running"):
         [reply] = run({"run": reply["run"]})
     return reply
 
@@ -157,7 +158,7 @@ def test_a_network_that_was_used_is_gone_after_its_hour_as_well(monkeypatch):
     done = finished({**BEGIN, "steps": 2})
     source = {"example": "digit-3", "preset": done["model"], "patch_size": 7, "fit": "crop"}
     assert "result" in asked({"kind": "result", "source": source})
-    monkeypatch.delitem(trained.networks._kept, done["model"])
+    trained.networks._drop(done["model"])
     for request in (
         {"kind": "model", "name": done["model"]},
         {"kind": "result", "source": {**source, "example": "test-3"}},
@@ -166,33 +167,49 @@ def test_a_network_that_was_used_is_gone_after_its_hour_as_well(monkeypatch):
 
 
 def test_runs_of_one_address_take_turns_and_leave_a_core_to_others():
-    long = {**BEGIN, "steps": 3000}
+    long = {**BEGIN, "steps": 6000}
     [mine], [second] = run({"begin": long}, who="a"), run({"begin": long}, who="a")
     [theirs] = run({"begin": long}, who="b")
     names = {"mine": mine["run"], "second": second["run"], "theirs": theirs["run"]}
-    until = time.monotonic() + 30
 
     def states() -> dict[str, str]:
         return {which: run({"run": name})[0]["state"] for which, name in names.items()}
 
-    while (found := states()) != {"mine": "running", "second": "waiting", "theirs": "running"}:
-        assert time.monotonic() < until, found
+    until(lambda: states() == {"mine": "running", "second": "waiting", "theirs": "running"})
     run({"run": names.pop("mine"), "cancel": True})
-    while (found := states()) != {"second": "running", "theirs": "running"}:
-        assert time.monotonic() < until, found
+    until(lambda: states() == {"second": "running", "theirs": "running"})
     for name in names.values():
         run({"run": name, "cancel": True})
-        while run({"run": name})[0]["state"] != "ended" and time.monotonic() < until:
-            time.sleep(0.05)
+        until(lambda name=name: run({"run": name})[0]["state"] == "ended")
         assert run({"run": name})[0]["model"] == ""
 
 
+def test_a_short_run_comes_before_the_long_ones_that_wait_and_each_says_how_long():
+    """Behind sixteen who train for a minute, ten seconds waited for eight minutes."""
+    minute, names = {**BEGIN, "steps": None, "seconds": 60}, []
+    try:
+        for address in range(6):
+            names.append(run({"begin": minute}, who=f"{address}")[0]["run"])
+        until(lambda: get_engine().jobs.queues["training"].count() == 4)
+        [short] = run({"begin": {**minute, "seconds": 10}}, who="newcomer")
+        names.append(short["run"])
+        [last] = run({"begin": minute}, who="last")
+        names.append(last["run"])
+        assert 0 < short["wait"] <= 60, "of those that run"
+        assert short["wait"] + 100 < last["wait"] <= 4 * 30 + 5 + 60
+        assert [job.turn.seconds for job in get_engine().jobs.queues["training"].before(None)] == [10, *5 * [60]]
+    finally:
+        for name in names:
+            run({"run": name, "cancel": True})
+        until(lambda: not get_engine().jobs.queues["training"].count())
+
+
 def test_a_run_ends_when_nobody_asks(monkeypatch):
-    monkeypatch.setattr("vit_demo.service.job.GRACE", 0.05)
-    [reply] = run({"begin": {**BEGIN, "steps": 3000}})
-    time.sleep(1.0)
+    [reply] = run({"begin": {**BEGIN, "steps": 6000}})
+    monkeypatch.setattr("vit_demo.service.job.GRACE", 0.0)
+    until(lambda: not get_engine().jobs._active)
     [later] = run({"run": reply["run"]})
-    assert later["state"] == "ended" and later["step"] < 3000
+    assert later["state"] == "ended" and later["step"] < 6000
 
 
 def test_a_run_goes_on_from_a_trained_network(done):
@@ -211,20 +228,24 @@ def test_a_training_that_would_take_all_memory_is_refused(heads):
 @pytest.mark.parametrize("begin", [BEGIN, {**BEGIN, "steps": None, "seconds": 10}], ids=["by steps", "by seconds"])
 def test_a_training_counts_with_its_memory(begin, monkeypatch):
     begun = []
-    monkeypatch.setattr(get_engine().jobs, "submit", lambda *given: begun.append(given) or Job(None, lambda: None))
+    waiting = Job(None, lambda: None, Turn("training"))
+    monkeypatch.setattr(get_engine().jobs, "submit", lambda *given: begun.append(given) or waiting)
     run({"begin": begin})
-    assert begun[0][2:] == ("training", costs.training_step(TINY, 64).nbytes)
+    step = costs.training_step(TINY, 64)
+    assert begun[0][2:] == ("training", step.nbytes, 25 * step.seconds if begin["steps"] else 10)
 
 
 def test_a_training_ends_with_its_time(monkeypatch):
-    monkeypatch.setattr(training, "MAX_SECONDS", 0.1)
-    found = finished({**BEGIN, "config": {**FIELDS, "depth": 8, "patch_size": 4}, "steps": 10, "seconds": 0.1})
+    ticks = count()
+    monkeypatch.setattr(training, "time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
+    monkeypatch.setattr(training, "MAX_SECONDS", 3.0)
+    found = finished({**BEGIN, "steps": 10, "seconds": 1})
     assert found["state"] == "done" and 0 < found["step"] < found["steps"] == 10
     assert found["accuracy"][-1][0] == found["step"] and found["model"]
 
 
 def test_others_drive_out_no_run(monkeypatch):
-    monkeypatch.setattr(get_engine().jobs, "submit", lambda *_: Job(None, lambda: None))
+    monkeypatch.setattr(get_engine().jobs, "submit", lambda *_: Job(None, lambda: None, Turn("training")))
     monkeypatch.setattr(training, "POLL_SECONDS", 0.0)
     [mine] = run({"begin": BEGIN}, who="me")
     for address in "abcd":
@@ -243,7 +264,7 @@ def test_a_trained_network_that_was_looked_into_has_one_owner():
     source = {"example": "digit-3", "preset": name, "patch_size": 7, "fit": "crop"}
     assert "map" in asked({"kind": "map", "method": "relevance", "label": 3, "source": source})["result"]
     assert name not in {key for key, *_ in get_engine()._models.list_keys()}
-    trained.networks._kept.pop(name)
+    trained.networks._drop(name)
     del model
     gc.collect()
     assert alive() is None

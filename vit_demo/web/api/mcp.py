@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from gradio.blocks import BlockFunction
     from mcp.server import Server
 
-MAX_TOOL_CALLS, MAX_TOOL_CALLS_OF_ONE = 32, 8
-"""MCP calls under way at once: in all, and from one address."""
+MAX_TOOL_CALLS, MAX_FIRST_CALLS, MAX_TOOL_CALLS_OF_ONE = 24, 40, 8
+"""MCP calls under way at once: in all; until which the first of an address has a place; and from one address."""
 
 TOOL_SECONDS = 300.0
 """Longest time of an MCP call."""
@@ -79,8 +79,9 @@ class ToolServer(GradioMCPServer):
         task, request = asyncio.current_task(), self.mcp_server.request_context.request
         assert task is not None and request is not None, "each call of a tool has a task, and comes over HTTP"
         address, call = client_address(request.scope), token_hex(16)
-        own = list(self._calls.values()).count(address)
-        if len(self._calls) >= MAX_TOOL_CALLS or (address and own >= MAX_TOOL_CALLS_OF_ONE):
+        own, count = list(self._calls.values()).count(address), len(self._calls)
+        is_full = count >= (MAX_TOOL_CALLS if own else MAX_FIRST_CALLS)
+        if is_full or (address and own >= MAX_TOOL_CALLS_OF_ONE):
             raise InputError("Too many tools are being called: try again in a moment.")
         ended = ExitStack()  # closed with the task, which is cancelled when the caller leaves
         task.add_done_callback(lambda _: ended.close())

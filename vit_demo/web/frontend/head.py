@@ -35,6 +35,12 @@ API_INFO, NO_API_INFO = "{{ gradio_api_info | toorjson }}", '{"named_endpoints":
 _GRADIOS_OWN = re.compile(r"""<meta\s+(?:property="og:|name="twitter:)[^>]*?/>\s*""")
 
 _HEAD = """
+<script data-root="{root}/">
+{{ // A proxy may answer below a path without its last slash, where nothing of the page would be found.
+  const root = new URL(document.currentScript.dataset.root).pathname;
+  if (location.pathname + "/" === root) location.replace(root + location.search + location.hash);
+}}
+</script>
 <title>{title}</title>
 <meta name="description" content="{description}" />
 <meta property="og:type" content="website" />

@@ -26,6 +26,12 @@ MAX_EVENT_VALUES = 20_000
 MAX_UNFINISHED_BYTES = 64_000_000
 """Bytes that have arrived of incomplete bodies of events, for all visitors together."""
 
+MAX_DEPTH = 100
+"""Values within values in such a body: a request of the page has six."""
+
+LENGTH = re.compile("0|[1-9][0-9]{0,14}")
+"""A length of a body: with zeros before it, it would count as less than it is."""
+
 SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair, which cannot be encoded."""
 
@@ -121,17 +127,19 @@ def check_body(body: bytes) -> Any:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise RequestRefused(400, "The body is not valid JSON: send a JSON object.") from error
-    stack = [data]
+    stack = [(data, 1)]
     while stack:
-        value = stack.pop()
+        value, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            raise RequestRefused(400, "The JSON is nested too deeply: send plain values.")
         if isinstance(value, str) and SURROGATE.search(value):
             raise RequestRefused(400, "A text is not valid Unicode: it holds half of a surrogate pair.")
         if isinstance(value, dict):
             if value.get("path") is not None and not uploads.is_upload_path(value["path"]):
                 raise RequestRefused(400, uploads.NOT_AN_UPLOAD)
-            stack += [*value, *value.values()]
+            stack += [(part, depth + 1) for pair in value.items() for part in pair]
         elif isinstance(value, list):
-            stack += value
+            stack += [(part, depth + 1) for part in value]
     return data
 
 
@@ -139,11 +147,13 @@ def check_framing(scope: Scope, has_body: bool) -> None:
     """Refuses bodies in chunks, which are expensive to parse, and bodies of requests that need none."""
     if "transfer-encoding" in Headers(scope=scope):
         raise RequestRefused(411, "Send a Content-Length: bodies in chunks are not read.", closes=True)
-    if not has_body and content_length(scope):
+    if content_length(scope) and not has_body:
         raise RequestRefused(400, "This request has no body: send none.", closes=True)
 
 
 def content_length(scope: Scope) -> int:
-    """The announced length of a body in bytes; 0 if it is missing or invalid."""
+    """The announced length of a body in bytes; 0 if it is missing. ``RequestRefused`` if it is not ``LENGTH``."""
     length = Headers(scope=scope).get("content-length", "0")
-    return int(length) if length.isascii() and length.isdigit() and len(length) < 16 else 0
+    if not LENGTH.fullmatch(length):
+        raise RequestRefused(400, "The Content-Length must be a number without leading zeros.", closes=True)
+    return int(length)

@@ -24,7 +24,7 @@ ASSET_CACHE_BYTES, RENDERED_CACHE_BYTES = 8 << 20, 4 << 20
 RENDERED = re.compile(r"/?|(/gradio_api)?/(config|info|openapi\.json|mcp/schema)/?|/theme\.css/?")
 """Paths whose content Gradio renders for each request. It depends on the server's address alone."""
 
-VARYING = ("host", "x-forwarded-host", "x-forwarded-proto", "origin")
+VARYING = ("host", "x-forwarded-proto", "origin")
 """Request headers from which Gradio derives that address, and which site may read the response."""
 
 RENDERED_PER_SECOND, RENDERED_AT_ONCE = 2, 20

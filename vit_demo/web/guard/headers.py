@@ -3,7 +3,7 @@
 import re
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from secrets import compare_digest, token_hex
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
@@ -103,11 +103,28 @@ def clean_headers(scope: Scope, path: str) -> None:
         raise RequestRefused(421, "Open this page at localhost; behind a proxy, start it with VIT_DEMO_PROXY=1.")
     if is_change(scope) and _is_foreign(headers):
         raise RequestRefused(403, "Pages of other sites may not use this server: see VIT_DEMO_ALLOWED_ORIGINS.")
+    if public := headers.get("x-forwarded-host"):  # beside which Gradio forgets the path below which the page is
+        others = [pair for pair in scope["headers"] if pair[0] not in (b"host", b"x-forwarded-host")]
+        scope["headers"] = [*others, (b"host", public.partition(",")[0].strip().encode())]
+
+
+def set_root(scope: Scope) -> None:
+    """Makes ``root_path`` the path below which visitors see the page, whether or not a proxy has taken it off ``path``.
+
+    ``settings.root_path`` says it, or the server or application that calls this one.
+    """
+    outer = scope.get("root_path", "")
+    root = urlsplit(settings.root_path()).path or "/" + outer.strip("/")
+    path = scope["path"].removeprefix(outer)
+    if root != "/" and f"{path}/".startswith(f"{root}/"):
+        path = path.removeprefix(root)
+    scope["root_path"] = root.rstrip("/")
+    scope["path"] = scope["root_path"] + path
 
 
 def path_of(scope: Scope) -> str:
-    """The path of a request without Gradio's prefix."""
-    return scope["path"].removeprefix(scope.get("rootpath_of", "")).removeprefix("/gradio_api")
+    """The path of a request without Gradio's prefix, and without the path below which the page is."""
+    return scope["path"].removeprefix(scope.get("root_path", "")).removeprefix("/gradio_api")
 
 
 def is_change(scope: Scope) -> bool:

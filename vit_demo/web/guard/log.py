@@ -15,7 +15,15 @@ from vit_demo.web import settings
 MAX_LINE_LENGTH, MAX_TRACEBACK_LENGTH = 300, 8000
 """Characters of a message, and of the end of a traceback."""
 
-_accept_errors: cachetools.TTLCache[str, bool] = cachetools.TTLCache(1, 60.0)
+_recent: cachetools.TTLCache[str, bool] = cachetools.TTLCache(64, 60.0)
+
+
+def is_first(record: logging.LogRecord) -> bool:
+    """A filter of records: a warning passes once a minute, since anyone can send a thousand bad requests a second."""
+    is_known = record.msg in _recent
+    if record.levelno == logging.WARNING:
+        _recent[str(record.msg)] = True
+    return not is_known
 
 
 def handle_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -24,10 +32,10 @@ def handle_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> No
     asyncio would log it with a traceback up to 2,048 times a second.
     """
     message = context["message"]
-    if message not in _accept_errors:
+    if message not in _recent:
         loop.default_exception_handler(context)
     if message.startswith("socket.accept()"):
-        _accept_errors[message] = True
+        _recent[message] = True
 
 
 request_id: ContextVar[str] = ContextVar("the request that is handled here, or whose job runs here", default="")
@@ -36,6 +44,7 @@ request_id: ContextVar[str] = ContextVar("the request that is handled here, or w
 def install() -> None:
     """Makes every logger of this process use ``Record``, and ``JsonLines`` if that is wanted."""
     logging.setLogRecordFactory(Record)
+    logging.getLogger("uvicorn.error").addFilter(is_first)
     if settings.logs_json():
         logging.basicConfig(force=True)
         logging.getLogger().handlers[0].setFormatter(JsonLines())
@@ -67,6 +76,7 @@ class JsonLines(logging.Formatter):
         """The line."""
         line = {"time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"), "level": record.levelname}
         line |= {"request": request_id.get(), "message": record.getMessage()} | getattr(record, "fields", {})
+        line = {name: escaped(value) if isinstance(value, str) else value for name, value in line.items()}
         return orjson.dumps(line | ({"traceback": record.exc_text} if record.exc_text else {})).decode()
 
 

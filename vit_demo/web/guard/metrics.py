@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.service.engine import get_engine
 from vit_demo.web import settings
-from vit_demo.web.guard.headers import client_address, path_of
+from vit_demo.web.guard.headers import OPEN_ROUTES, client_address, path_of, set_root
 from vit_demo.web.guard.log import request_id
 
 registry = prometheus.CollectorRegistry()
@@ -69,6 +69,7 @@ class Measured:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        set_root(scope)
         about, started, status = scope.setdefault("state", {}), time.perf_counter(), 499  # until there is a response
         request_id.set(name := token_hex(8))
 
@@ -95,6 +96,7 @@ class Measured:
             _seconds.labels(kind).observe(seconds)
             if refusal:
                 _refusals.labels(refusal.partition(":")[0]).inc()
-            fields = {"kind": kind, "method": scope["method"], "status": status, "ms": round(1000 * seconds, 1)}
+            method = scope["method"] if scope["method"] in ("HEAD", "OPTIONS", *OPEN_ROUTES) else "other"
+            fields = {"kind": kind, "method": method, "status": status, "ms": round(1000 * seconds, 1)}
             fields |= {"refusal": refusal, "address": client_address(scope)}
             logging.getLogger(__name__).info("request", extra={"fields": fields})

@@ -3,11 +3,13 @@
 import asyncio
 import re
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import DEFAULT_MAX_INCOMPLETE_EVENT_SIZE, H11Protocol
 
+from vit_demo.resources import descriptor_limit
 from vit_demo.web import settings
 from vit_demo.web.guard.headers import VISITOR, client_address
 
@@ -15,7 +17,10 @@ READ_BYTES = 8192
 """Bytes that are read at once. Pipelined requests among them are parsed together, which takes long."""
 
 MAX_CONNECTIONS, MAX_CONNECTIONS_OF_ONE = 800, 200
-"""Open connections in all, and of one address; a proxy has its own limits."""
+"""Open connections in all, and of one address; a proxy has its own limits. See also ``OTHER_DESCRIPTORS``."""
+
+OTHER_DESCRIPTORS = 100
+"""Files and pipes that the server holds open itself. Of the others that the system allows, each connection has two."""
 
 FEW_CONNECTIONS = 8
 """Connections that an address keeps although there are ``MAX_CONNECTIONS`` and each has a request."""
@@ -25,6 +30,9 @@ IDLE_SECONDS = 30.0
 
 IDLE_STREAM = re.compile(r"/(heartbeat/[^/]*|mcp/?)$")
 """Streams that some clients open, and in which nothing is ever sent that they need."""
+
+INVALID_SECONDS = 0.5
+"""Time after which a connection ends that sent what is not HTTP: its visitor has no other pace."""
 
 READER_SECONDS, READER_BYTES = 10.0, 100_000
 """Time within which so much of a response must be read, or its rest."""
@@ -53,7 +61,7 @@ class Protocol(H11Protocol):
     """uvicorn's HTTP protocol, which ends connections that are too many, idle, or read too slowly."""
 
     address = ""
-    _idle_since, _unread = 0.0, 0
+    _idle_since, _unread, _is_invalid = 0.0, 0, False
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -69,7 +77,8 @@ class Protocol(H11Protocol):
         self.loop.call_later(READER_SECONDS, self._check)
         opened = [peer for peer in self._peers() if peer.unread or not peer.transport.is_closing()]
         own = [peer for peer in opened if peer.address == self.address] if self.address else []
-        for peers, most in ((opened, MAX_CONNECTIONS), (own, MAX_CONNECTIONS_OF_ONE)):
+        allowed = max(FEW_CONNECTIONS, (descriptor_limit() - OTHER_DESCRIPTORS) // 2)
+        for peers, most in ((opened, min(MAX_CONNECTIONS, allowed)), (own, MAX_CONNECTIONS_OF_ONE)):
             if len(peers) > most:
                 self._least_needed(peers).transport.abort()
 
@@ -77,6 +86,18 @@ class Protocol(H11Protocol):
         """Notes when the connection became idle."""
         self._idle_since = self.loop.time()
         super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Says after ``INVALID_SECONDS`` that this is no HTTP, and reads no more."""
+        self.transport.pause_reading()  # type: ignore[attr-defined]
+        if not self._is_invalid:
+            self._is_invalid = True
+            self.loop.call_later(INVALID_SECONDS, self._end, msg)
+
+    def _end(self, msg: str) -> None:
+        with suppress(h11.LocalProtocolError):  # in the middle of a response, or after the visitor has left
+            super().send_400_response(msg)
+        self.transport.close()
 
     def pause_writing(self) -> None:
         """Called for a response that is not read at once: ends the largest of who holds most, if all are too much."""

@@ -12,7 +12,7 @@ import gradio as gr
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.defaults import MAX_PICTURE_BYTES
@@ -47,6 +47,9 @@ LIVE_DRAWING_BYTES, MAX_LIVE_BYTES = 4_000, 110_000
 
 FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS = 200, 500, 20.0
 """Requests without a body, likewise, and their longest wait. Opening the page takes about 130 of them."""
+
+REFUSED_SECONDS = 2.0
+"""How long a request waits that is refused because there are too many."""
 
 MAX_REQUESTS, MAX_REQUESTS_OF_ONE, MAX_REQUESTS_WHEN_FULL = 600, 200, 8
 """Requests under way, including streams: in all, of one address, and of one address once the first limit is reached."""
@@ -92,9 +95,9 @@ def guard(page: gr.Blocks) -> list[Middleware]:
     return [
         Middleware(ResponseHeaders),
         Middleware(Refusals),
+        Middleware(Turns),
         Middleware(Addresses),
         Middleware(Shares),
-        Middleware(Turns),
         Middleware(Uploads),
         Middleware(Events, checks),
         Middleware(ResultStreams, checks),
@@ -144,16 +147,16 @@ class Refusals(_Part):
 
 
 class Addresses(_Part):
-    """Checks where a request goes, and notes from whom it comes."""
+    """Checks where a request goes."""
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = path_of(scope)
         check_address(scope, path)
         clean_headers(scope, path)
         bodies.check_framing(scope, is_change(scope))
-        set_owner(scope)
-        scope[VISITOR] = client_address(scope)
-        await self.app(scope, receive, send)
+        is_page = scope["path"] == scope.get("root_path") != ""  # without the slash below which the browser asks
+        query = scope.get("query_string", b"").decode("latin-1")
+        await (RedirectResponse(f"{scope['path']}/?{query}".rstrip("?")) if is_page else self.app)(scope, receive, send)
 
 
 class Shares(_Part):
@@ -185,7 +188,7 @@ def _counted(under_way: Counter[str], address: str, most: int) -> Iterator[None]
 
 
 class Turns(_Part):
-    """Lets the requests of an address wait until it is their turn."""
+    """Notes from whom a request comes, and lets it wait until it is its turn, also if it is then refused."""
 
     def __init__(self, app: ASGIApp) -> None:
         super().__init__(app)
@@ -194,13 +197,18 @@ class Turns(_Part):
         self._live = Pace(LIVE_BYTES_PER_SECOND, LIVE_BYTES_AT_ONCE, LIVE_WAIT_SECONDS)
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        pace, count = self._changes if is_change(scope) else self._files, 1
-        if path_of(scope) == LIVE_ROUTE:
-            pace, count = self._live, max(bodies.content_length(scope), LIVE_DRAWING_BYTES)
-            if count > MAX_LIVE_BYTES:
-                raise bodies.RequestRefused(413, LIVE_TOO_LARGE)
-        if address := scope[VISITOR]:
-            await asyncio.sleep(pace.wait(address, count))
+        set_owner(scope)
+        scope[VISITOR] = address = client_address(scope)
+        try:
+            pace, count = self._changes if is_change(scope) else self._files, 1
+            if path_of(scope) == LIVE_ROUTE:
+                pace, count = self._live, max(bodies.content_length(scope), LIVE_DRAWING_BYTES)
+                if count > MAX_LIVE_BYTES:
+                    raise bodies.RequestRefused(413, LIVE_TOO_LARGE)
+            await asyncio.sleep(pace.wait(address, count) if address else 0)
+        except bodies.RequestRefused:
+            await asyncio.sleep(REFUSED_SECONDS)
+            raise
         await self.app(scope, receive, send)
 
 

@@ -29,6 +29,9 @@ UPLOAD_FOLDER_FILES = 20_000
 UPLOAD_LIFETIME_SECONDS = 3600.0
 """Time after its last use when an uploaded file is deleted."""
 
+EMPTY_SECONDS = 60.0
+"""Time after which an empty folder is deleted."""
+
 try:
     import fcntl
 except ImportError:  # on Windows, where the folders of killed processes stay
@@ -161,7 +164,8 @@ class UploadCleaner:
                 status = path.stat()
                 files.append((status.st_mtime, status.st_size, path))
         files.sort(reverse=True, key=lambda entry: entry[0])
-        most = min(UPLOAD_FOLDER_BYTES, shutil.disk_usage(folder()).total // 2)  # a container's disk may be memory
+        # Half of what the disk has for uploads, since it may be memory, and others may fill it.
+        most = min(UPLOAD_FOLDER_BYTES, (shutil.disk_usage(folder()).free + sum(size for _, size, _ in files)) // 2)
         total = 0
         for count, (changed, size, path) in enumerate(files, start=1):
             total += size
@@ -169,8 +173,10 @@ class UploadCleaner:
             if path in self._kept or not (is_old or total > most or count > UPLOAD_FOLDER_FILES):
                 continue
             path.unlink(missing_ok=True)
-            with suppress(OSError):  # the folder holds other files
-                path.parent.rmdir()
+        for path in folder().iterdir():
+            with suppress(OSError):  # it holds files, or is one
+                if now - path.stat().st_mtime > EMPTY_SECONDS:
+                    path.rmdir()
 
     def _files(self) -> list[Path]:
         return [path for path in folder().rglob("*") if path.is_file()]

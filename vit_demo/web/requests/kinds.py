@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.heatmaps import delete_and_insert
 from vit_demo.inference.smallest_sets import is_predicted
 from vit_demo.service.engine import get_engine
-from vit_demo.service.job import Job, owner
+from vit_demo.service.job import Job, Turn, owner
 from vit_demo.web.catalog import visitor_presets
 from vit_demo.web.catalog.menu import menu_entries, model_entry
 from vit_demo.web.catalog.method_docs import BOARD, FEATURES, method_html
@@ -41,6 +41,7 @@ from vit_demo.web.requests.teaching import TeachRequest, teach_job
 from vit_demo.web.requests.tokens import TokenRequest, tokens_result
 from vit_demo.web.requests.training import archive, handle_training
 from vit_demo.web.requests.waiting import find_preset
+from vit_demo.weights import costs
 from vit_demo.weights.taught import from_link
 from vit_demo.weights.trained import keep_taught
 
@@ -144,12 +145,12 @@ class RequestKind:
     Attributes:
         compute: Makes JSON from the result and the checked fields, in a job.
         fields: A dataclass of the other fields. Two requests about the same source are equal if these are.
-        many_passes: Whether it takes many forward passes.
+        cost: What it, or its first turn, takes: one pass, a map, or many passes.
     """
 
-    compute: Callable[[RequestedResult, Any], Mapping[str, object]]
+    compute: Callable[[RequestedResult, Any], Mapping[str, object] | Generator[Turn, None, Mapping[str, object]]]
     fields: type = NoFields
-    many_passes: bool = False
+    cost: Callable[..., costs.Cost] = costs.forward
 
 
 @dataclass(frozen=True)
@@ -273,7 +274,7 @@ async def train(request: Json) -> Json | Job[bytes]:
 
 KINDS: dict[str, RequestKind | OtherKind] = {
     "result": RequestKind(exploration_result),
-    "map": RequestKind(map_result, MapRequest),
+    "map": RequestKind(map_result, MapRequest, costs.backward),
     "block": RequestKind(_of_result(lambda result, request: block_payload(result, request.block)), BlockRequest),
     "attention_maps": RequestKind(_of_result(attention_maps_result), PatchRequest),
     "logit_lens": RequestKind(_of_result(logit_lens_result)),
@@ -282,12 +283,12 @@ KINDS: dict[str, RequestKind | OtherKind] = {
     "steps": RequestKind(_of_result(tour.network_steps)),
     "steps_patch": RequestKind(_of_result(tour.patch_steps), tour.StepRequest),
     "steps_block": RequestKind(_of_result(tour.block_steps), tour.StepRequest),
-    "faithfulness": RequestKind(faithfulness_result, FaithfulnessRequest, many_passes=True),
+    "faithfulness": RequestKind(faithfulness_result, FaithfulnessRequest, costs.many_passes),
     "random_order": RequestKind(
-        _of_result(lambda result, request: curves(result, request.order, request)), CurveRequest, many_passes=True
+        _of_result(lambda result, request: curves(result, request.order, request)), CurveRequest, costs.many_passes
     ),
-    "randomization": RequestKind(_of_result(randomization_result), MapRequest, many_passes=True),
-    "smallest_set": RequestKind(_of_result(smallest_set), SetRequest, many_passes=True),
+    "randomization": RequestKind(_of_result(randomization_result), MapRequest, costs.many_passes),
+    "smallest_set": RequestKind(_of_result(smallest_set), SetRequest, costs.many_passes),
     "method_docs": OtherKind(method_docs, MethodRequest),
     "models": OtherKind(menu),
     "model": OtherKind(model, ModelRequest),

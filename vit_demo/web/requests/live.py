@@ -1,13 +1,12 @@
 """Requests while a visitor draws, rubs out or films: each page has one job at most, that of its newest picture."""
 
-from collections.abc import Callable
 from typing import Any
 
 from cachetools import TTLCache
 
 from vit_demo.errors import InputError
 from vit_demo.service.engine import get_engine
-from vit_demo.service.job import Job, owner
+from vit_demo.service.job import Job, Turn, Work, owner
 from vit_demo.service.limits import GRACE
 from vit_demo.web.requests import parse
 
@@ -24,7 +23,7 @@ def page_of(request: dict[str, Any]) -> str:
     return page
 
 
-def live_job(page: str, key: bytes, work: Callable[[], bytes], pool: str, nbytes: int) -> Job[bytes]:
+def live_job(page: str, key: bytes, work: Work[bytes], turn: Turn) -> Job[bytes]:
     """The job of a picture, in place of that of the picture that the same page sent before."""
     jobs, of_page = get_engine().jobs, (owner.get(), page)
     name, known = ("live", *of_page, key), _newest.get(of_page)
@@ -32,5 +31,5 @@ def live_job(page: str, key: bytes, work: Callable[[], bytes], pool: str, nbytes
         jobs.drop(known)
     elif known is not None and known.is_done:
         return known  # of a page that asks again because its first reply was only progress
-    job = _newest[of_page] = jobs.submit(name, work, pool, nbytes)
+    job = _newest[of_page] = jobs.submit(name, work, *turn)
     return job

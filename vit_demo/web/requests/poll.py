@@ -5,15 +5,14 @@ request contains everything that is needed to compute its result, so nothing has
 requests share a job, and any server can respond.
 """
 
-from collections.abc import Hashable
+from collections.abc import Generator, Hashable
 from typing import Any
 
 from vit_demo.errors import ImageError, InputError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.sentences import marked
 from vit_demo.service.engine import get_engine
-from vit_demo.service.job import Cancelled, Job
-from vit_demo.service.limits import job_bytes
+from vit_demo.service.job import Cancelled, Job, Turn
 from vit_demo.web.guard.metrics import cache_bytes
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.kinds import KINDS, OtherKind
@@ -21,6 +20,7 @@ from vit_demo.web.requests.live import live_job, page_of
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
 from vit_demo.web.requests.packing import message_of, pack
 from vit_demo.web.requests.waiting import Unfinished, find_preset, wait_for
+from vit_demo.weights import costs
 
 REPLY_CACHE_BYTES = 16 << 20
 """Size of the cache of compressed replies."""
@@ -62,10 +62,10 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
     kind = KINDS.get(name)
     if kind is None:
         raise InputError(f"There is no request {name!r}: choose one of {', '.join(KINDS)}.")
+    page = page_of(request)
     if isinstance(kind, OtherKind):
         answer = await kind.answer(parse.checked(kind.fields, request))
         return answer if isinstance(answer, Job) else pack({"result": answer})
-    page = page_of(request)
     source = parse.ResultRequest.parse(request.get("source"), live=bool(page))
     fields = parse.checked(kind.fields, request, source)
     key: Hashable = ("request", source.key, name, fields)
@@ -76,17 +76,21 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
     if source.words:
         preset = preset.with_words(source.words)
     size = preset.check_patch_size(source.patch_size)
-    slow = kind.many_passes or (isinstance(fields, MapRequest) and fields.is_slow)
-    pool, nbytes = source.source.pool(preset, slow=slow, live=bool(page)), job_bytes(preset, size, slow=slow)
-    drawing = engine.drawing(source.source, preset, size, pool) if name == "result" and not source.dropped else None
+    cost = costs.many_passes if isinstance(fields, MapRequest) and fields.is_slow else kind.cost
+    turn = source.source.turn(preset, size, cost, live=bool(page))
+    is_drawing = name == "result" and not source.dropped
+    drawing = engine.drawing(source.source, preset, size, turn.pool) if is_drawing else None
     requested = RequestedResult(engine, preset, source, drawing, live=bool(page))
 
-    def work() -> bytes:
-        packed = pack({"result": compute(requested, fields)})
+    def work() -> Generator[Turn, None, bytes]:
+        found = compute(requested, fields)
+        if isinstance(found, Generator):
+            found = yield from found
+        packed = pack({"result": found})
         if not page:
             _replies.put(key, packed)
         return packed
 
     if page:
-        return live_job(page, source.key, work, pool, nbytes)
-    return engine.jobs.submit(key, work, pool, nbytes)
+        return live_job(page, source.key, work, turn)
+    return engine.jobs.submit(key, work, *turn)

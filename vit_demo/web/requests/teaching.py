@@ -5,6 +5,7 @@ A request holds all examples, so nothing is lost if what is kept is gone; only n
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,9 @@ from vit_demo.defaults import MAX_TAUGHT_CLASSES, MAX_TAUGHT_PICTURES
 from vit_demo.errors import InputError
 from vit_demo.inference.inputs import ModelInput
 from vit_demo.service.engine import get_engine
-from vit_demo.service.job import Job, owner, report
-from vit_demo.service.limits import job_bytes
+from vit_demo.service.job import Job, Turn, owner, report
+from vit_demo.service.limits import USUAL_SECONDS
+from vit_demo.service.source import pool_of
 from vit_demo.teaching.teach import fitted
 from vit_demo.trace.other_head import read_token
 from vit_demo.web.catalog.menu import model_entry
@@ -84,31 +86,33 @@ def teach_job(request: TeachRequest, preset: Preset) -> Job[bytes]:
         preset: Of its name.
 
     Returns:
-        A job with a packed reply: ``{"result": {"model", "right", "count"}}``, where ``model`` is the new network for
-        the menu, None with fewer than two classes, and ``right`` how many of ``count`` examples a head gets right that
-        has not seen them, None if a class has but one.
+        A job with a turn for each picture, and a packed reply: ``{"result": {"model", "right", "count"}}``, where
+        ``model`` is the new network for the menu, None with fewer than two classes, and ``right`` how many of ``count``
+        examples a head gets right that has not seen them, None if a class has but one.
     """
     who, engine, base = owner.get(), get_engine(), preset.own
+    size = base.check_patch_size(request.examples[0][1].patch_size)
 
     def token(source: parse.ResultRequest) -> NDArray[np.float32]:
-        size = base.check_patch_size(source.patch_size)
         given = ModelInput.of(source.source.read(), base, size, source.fit)
         found = engine.run_on_model(base, size, read_token, given.pixels)[0].numpy()
         _tokens.put(source.key.hex(), found, who, 1)
         return found
 
-    def work() -> bytes:
-        read = list[NDArray[np.float32]]()
-        for _, source in request.examples:
-            report(len(read), len(request.examples))
-            known = _tokens.get(source.key.hex())
-            read.append(token(source) if known is None else known)
+    def work() -> Generator[Turn, None, bytes]:
+        read: list[Any] = [_tokens.get(source.key.hex()) for _, source in request.examples]
+        missing = [index for index, found in enumerate(read) if found is None]
+        for number, index in enumerate(missing):
+            source = request.examples[index][1]
+            yield source.source.turn(base, size, times=len(missing))
+            report(number, len(missing))
+            read[index] = token(source)
+        if missing:
+            yield last
         return pack({"result": _taught(request, base, read, who)})
 
-    pools = [source.source.pool(base) for _, source in request.examples]
-    pool = "files" if "files" in pools else base.task if base.trusted else "visitors"
-    key = ("teach", request, who)
-    return engine.jobs.submit(key, work, pool, job_bytes(base, base.default_patch_size))
+    last = Turn(pool_of(base, seconds=USUAL_SECONDS))
+    return engine.jobs.submit(("teach", request, who), work, *last)
 
 
 def _taught(request: TeachRequest, base: Preset, tokens: list[NDArray[np.float32]], who: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ K is 64, or more where cosine similarity needs it: 98 for photos-tiny, so that i
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,9 +30,12 @@ from vit_demo import features
 from vit_demo.errors import InputError
 from vit_demo.inference import patch_features
 from vit_demo.inference.exploration import Exploration
+from vit_demo.service.job import Turn
+from vit_demo.service.source import pool_of
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.parse import Json
 from vit_demo.web.requests.payload import data_url, encode
+from vit_demo.weights import costs
 
 if TYPE_CHECKING:
     from vit_demo.web.requests.maps import RequestedResult
@@ -39,6 +43,9 @@ if TYPE_CHECKING:
 
 MAX_SENT_TOKENS = 4096
 """Number of patches, of both pictures together, whose tokens fit in a reply."""
+
+LONG_SECONDS = 1.0
+"""Of work on the tokens that counts as slow."""
 
 CLASSES = 3
 """Number of classes that are sent for each patch."""
@@ -71,11 +78,14 @@ class TokenRequest:
     other: Annotated[SkipValidation[parse.ResultRequest | None], BeforeValidator(_second_picture)] = None
 
 
-def tokens_result(requested: RequestedResult, request: TokenRequest) -> Json:
+def tokens_result(requested: RequestedResult, request: TokenRequest) -> Generator[Turn, None, Json]:
     """The tokens of a picture, or of two together; ``InputError`` if there is no such block, or too many tokens."""
-    results = [requested.explore()]
+    preset, size, results = requested.preset, requested.request.patch_size, [requested.explore()]
     if request.other is not None:
+        yield request.other.source.turn(preset, size)
         results.append(replace(requested, request=request.other).explore())
+    cost = costs.compare_tokens(preset.config, size, len(results))
+    yield Turn(pool_of(preset, slow=cost.seconds > LONG_SECONDS, seconds=cost.seconds), cost.nbytes, cost.seconds)
     return token_payload(results, request.block)
 
 

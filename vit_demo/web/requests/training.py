@@ -1,7 +1,8 @@
 """Training of a visitor's network: begun by one request, shown by those that follow, ended when none does.
 
 A run is a job like others, in a pool of its own at the lowest priority: one for each address, which begins another by
-ending it, and two at once. It is known by an unguessable name. Its weights stay in memory for an hour.
+ending it, and two at once, short ones first. It is known by an unguessable name. Its weights stay in memory for an
+hour.
 """
 
 from __future__ import annotations
@@ -101,8 +102,9 @@ async def handle_training(request: dict[str, Any]) -> dict[str, Any]:
             "cancel": True}``.
 
     Returns:
-        ``run``, ``state`` ("waiting", "running", "done" or "ended"), ``step`` of ``steps``, ``seconds``, ``seed``,
-        ``loss``, ``accuracy``, ``look``, ``model``, ``before`` and ``mistakes``.
+        ``run``, ``state`` ("waiting", "running", "done" or "ended"), ``step`` of ``steps``, ``wait`` (about how many
+        seconds until it begins), ``seconds``, ``seed``, ``loss``, ``accuracy``, ``look``, ``model``, ``before`` and
+        ``mistakes``.
     """
     name = request.get("run")
     if name is None:
@@ -124,14 +126,15 @@ def _begin(fields: Any, source: Any) -> str:
         raise InputError("A training needs the network and what else was chosen: reload the page.")
     config, start = _config(fields.get("config")), None
     if fields.get("from") is not None:
-        start = trained_network(parse.short_string(fields["from"], "network")).model
+        start = trained_network(parse.short_string(fields["from"], "network"))
         if start.config != config:
             raise InputError("The network to go on with has another shape: train a new one.")
     known = {name: fields[name] for name in Choices.__dataclass_fields__ if fields.get(name) is not None}
     chosen = Choices(**known)
     if chosen.seconds > MAX_SECONDS or (chosen.steps or 0) > 100 * MAX_SECONDS:
         raise InputError(f"A training here takes at most {MAX_SECONDS} seconds.")
-    who, seconds = owner.get(), MAX_SECONDS if chosen.steps else chosen.seconds
+    who, seconds, step = owner.get(), MAX_SECONDS if chosen.steps else chosen.seconds, training_step(config, BATCH_SIZE)
+    expected = min(seconds, chosen.steps * step.seconds) if chosen.steps else seconds
     run, name = Run(None, History(chosen.seed), before=fields.get("from") or ""), secrets.token_urlsafe(16)
     read = _digit_source(source)
 
@@ -155,14 +158,15 @@ def _begin(fields: Any, source: Any) -> str:
         def before() -> ViT:
             return random_network(config, chosen.seed).eval().requires_grad_(False)
 
-        model, run.history = train_small(config, start=start, on_step=on_step, on_batch=keep_going, **known)
+        begun = None if start is None else start.model  # built here, since that takes time
+        model, run.history = train_small(config, start=begun, on_step=on_step, on_batch=keep_going, **known)
         run.look = None if run.digit is None else _look(model, run.digit)
         run.mistakes = _mistakes(model, keep_going)
         if start is None:
             run.before = keep_before(before, config, accuracy(before(), keep_going), who)
         run.model = keep(model, run.history.accuracy[-1][1], who)
 
-    run.job = get_engine().jobs.submit(("train", name), work, "training", training_step(config, BATCH_SIZE).nbytes)
+    run.job = get_engine().jobs.submit(("train", name), work, "training", step.nbytes, expected)
     _runs.put(name, run, who, 1)
     return name
 
@@ -261,6 +265,7 @@ def _shown(name: str, run: Run, is_done: bool) -> dict[str, Any]:
         "state": state,
         "step": len(losses),
         "steps": history.steps,
+        "wait": round(get_engine().jobs.seconds_until(run.job)) if run.job and state == "waiting" else 0,
         "seconds": round(history.seconds, 1),
         "seed": history.seed,
         "loss": [[min(len(losses), size * (i + 1)), round(value, 4)] for i, value in enumerate(means)],

@@ -128,8 +128,8 @@ export function createDrawing(stage, server) {
           stage.isNewDrawing = true;
         },
         onEnd(isWhole) {
+          if (sketch.isDrawing()) return; // a stroke of the visitor's has ended it
           stage.isInvited = isWhole;
-          moments.follow(sketch.strokes());
           end(stage.result);
           redraw(stage);
         },

@@ -5,7 +5,7 @@ import { inkLength, sameStart } from "../pad/strokes.js";
 
 const COUNTS = 250; // milliseconds for which an answer must stand to be a guess
 const SAME = 0.005; // of the paper's side, by which a stroke that has ended may differ from itself while it was drawn
-const MOST = 1500; // moments of a drawing
+const MOST = 900; // moments of a drawing
 
 /** The moments of one drawing, in their order: {length of the ink, time in milliseconds, result}. */
 export function createMoments() {

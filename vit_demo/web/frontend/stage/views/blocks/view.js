@@ -21,7 +21,7 @@ export const html = `
   <section class="blocks" aria-label="How it gets there">
     <div>
       <div class="scroller"><div class="cells" role="group" aria-label="Every block"></div></div>
-      <p class="hint"><span>What it would say after each block: early answers, in grey, are only a tendency.</span>
+      <p class="hint"><span>What it would say after each block.</span> Early answers, in grey, are only a tendency.
         <button type="button" class="link more" aria-expanded="false">All heads</button></p>
     </div>
   </section>`;

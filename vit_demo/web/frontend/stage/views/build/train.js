@@ -143,7 +143,7 @@ export function createTraining(host, { change, request, startingPoints }) {
     drawMistakes(isDone, last.mistakes);
   }
 
-  function noteOf({ state, step, steps, seconds, seed }, isRunning) {
+  function noteOf({ state, step, steps, seconds, seed, wait }, isRunning) {
     if (!isRunning && hindrance) return hindrance;
     if (!current && linked) return translate(LINKED, { steps: formatInteger(linked.steps), seed: linked.seed });
     if (!current) return translate(UP_TO, { seconds: chosen("seconds") });
@@ -155,6 +155,7 @@ export function createTraining(host, { change, request, startingPoints }) {
     }
     const left = state === "running" && step && Math.ceil((seconds * (steps - step)) / step);
     if (left && steps) return translate("It learns: {left} s left.", { left });
+    if (isRunning && wait) return translate("Waiting for a free core: about {wait} s.", { wait });
     if (isRunning) return state === "running" ? english("It learns …") : english("Waiting for a free core …");
     if (current.isCancelled) return english("Cancelled.");
     return english("The server ended it, because it did not hear from this page in time.");
