@@ -213,13 +213,13 @@ def test_the_camera_ends_when_nobody_looks(filmed: Page):
 def test_a_camera_that_is_refused_says_so_and_loses_nothing(filmed: Page):
     filmed.evaluate("window.isRefused = true")
     filmed.locator("[data-way=live]:visible").click()
-    filmed.locator(".film .problem", has_text="The camera could not be used: allow it in the browser").wait_for()
+    filmed.locator(".photo-ways .problem", has_text="The camera could not be used: allow it in the browser").wait_for()
     assert filmed.evaluate(f"{STAGE}.current().source.example") == "cat"
     assert filmed.locator(".picture").is_visible() and filmed.locator(IS_FILMED).count() == 0
     filmed.evaluate("window.isRefused = false")
     film(filmed)
     filmed.wait_for_function(ANSWERS, arg=LION)
-    assert filmed.locator(".film .problem").inner_text() == ""
+    assert filmed.locator(".photo-ways .problem").inner_text() == ""
 
 
 def test_a_server_that_is_busy_for_a_while_slows_the_camera_down_without_a_word(filmed: Page):
@@ -235,7 +235,7 @@ def test_a_server_that_is_busy_for_a_while_slows_the_camera_down_without_a_word(
     film(filmed)
     filmed.wait_for_function(ANSWERS, arg=LION)
     assert not busy and filmed.locator(".result-status").is_hidden()
-    assert filmed.locator(".film .problem").inner_text() == ""
+    assert filmed.locator(".photo-ways .problem").inner_text() == ""
 
 
 def test_rows_change_place_at_most_twice_a_second(filmed: Page):
@@ -253,7 +253,7 @@ def test_rows_change_place_at_most_twice_a_second(filmed: Page):
 
 
 def test_without_a_photo_the_picture_invites_to_choose_or_film_one(filmed: Page):
-    filmed.locator(".film [data-way=remove]").click()
+    filmed.locator(".photo-ways [data-way=remove]").click()
     filmed.locator(".message", has_text="Press here to choose a photo").wait_for()
     film(filmed)
     filmed.wait_for_function(ANSWERS, arg=LION)
@@ -274,10 +274,10 @@ def test_on_a_phone_the_buttons_lie_over_the_picture_and_the_drawer_makes_way(ph
     phone.locator("#photo [data-way=live]").click()
     phone.wait_for_selector(IS_FILMED)
     assert phone.locator("[data-sheet=photos]").get_attribute("aria-expanded") == "false"
-    picture, hold = (phone.locator(name).bounding_box() for name in (".picture", ".film [data-way=hold]"))
+    picture, hold = (phone.locator(name).bounding_box() for name in (".picture", ".photo-ways [data-way=hold]"))
     assert picture and hold and hold["height"] >= 44
     assert picture["y"] < hold["y"] and hold["y"] + hold["height"] <= picture["y"] + picture["height"]
-    phone.locator(".film [data-way=hold]").click()
+    phone.locator(".photo-ways [data-way=hold]").click()
     phone.wait_for_function(f"{STAGE}.current()?.source.upload")
 
 
