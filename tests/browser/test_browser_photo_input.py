@@ -1,4 +1,4 @@
-"""Photos get onto the page by choosing, dropping, pasting and a webcam, and leave it with their prediction."""
+"""Photos get onto the page by choosing, dropping, pasting and a camera, and leave it with their prediction."""
 
 import base64
 import io
@@ -58,10 +58,10 @@ def test_a_photo_of_a_digit_is_read_by_the_digit_model(opened: Page, tmp_path: P
     path = photo_of_a_digit(tmp_path, 4)
     assert vit_demo.explore(path, "digits-small").top(1)[0][0] == "4"
     is_read = "label => document.querySelector('.stage')?.dataset.top1 === label"
-    opened.evaluate(GIVE, ["drop", ".picture", base64.b64encode(path.read_bytes()).decode()])
+    opened.evaluate(GIVE, ["drop", ".stage .picture", base64.b64encode(path.read_bytes()).decode()])
     opened.wait_for_function(is_read, arg="4")
-    assert opened.get_by_role("tab", name="Draw").get_attribute("aria-selected") == "true"
-    assert opened.locator(".veil").is_hidden()
+    assert opened.get_by_role("tab", name="Digit").get_attribute("aria-selected") == "true"
+    assert "picture=own" in opened.url and opened.locator(".veil").is_hidden()
     opened.get_by_role("button", name="New digit").click()
     opened.locator(".message").get_by_text("Draw a digit").wait_for()
     opened.locator("#pad input[type=file]").set_input_files(photo_of_a_digit(tmp_path, 3))
@@ -80,8 +80,8 @@ def test_a_photo_is_dropped_or_pasted_anywhere(opened: Page):
         wait_for_upload(opened, name)
         assert opened.locator("img.preview").get_attribute("alt") == "Your photo"
         assert opened.locator(".veil").is_hidden()
-        opened.get_by_role("tab", name="Draw").click()
-        opened.wait_for_function(f"{SOURCE}?.digit")
+        opened.get_by_role("tab", name="Digit").click()
+        opened.wait_for_function(f"{SOURCE}?.digit")  # what was on the paper is there again
 
 
 def test_removing_the_photo_removes_its_prediction(opened: Page):
@@ -90,7 +90,7 @@ def test_removing_the_photo_removes_its_prediction(opened: Page):
     opened.get_by_role("button", name="Remove photo").click()
     opened.wait_for_selector('.stage[data-ready="empty"]')
     assert opened.locator(".bars .first").count() == 0
-    assert opened.locator(".message").inner_text().startswith("Drop, paste or take a photo")
+    assert opened.locator(".message").inner_text().startswith("Press here to choose a photo")
     opened.get_by_role("button", name="Lion").click()
     opened.wait_for_selector(f'.stage[data-top1="{LION}"]')
 
@@ -106,16 +106,12 @@ def test_examples_have_names_and_their_source_is_shown(opened: Page):
     assert small == ways == 0
 
 
-def test_a_webcam_takes_a_photo(page: Page, address: str):
-    """The test's browser has a webcam that shows a moving pattern."""
+def test_a_camera_of_the_browser_takes_a_photo(page: Page, address: str):
+    """The test's browser has a camera that shows a moving pattern."""
     page.context.grant_permissions(["camera"])
     open_page(page, f"{address}#tab=photos")
-    page.get_by_role("button", name="Webcam").click()
-    page.get_by_role("button", name="Take the photo").wait_for()
-    page.get_by_role("tab", name="Draw").click()
-    assert page.evaluate("document.querySelector('#photo video').srcObject === null"), "nobody is filmed unseen"
-    page.get_by_role("tab", name="Photo").click()
-    page.get_by_role("button", name="Webcam").click()
-    page.get_by_role("button", name="Take the photo").click()
+    page.get_by_role("button", name="Live camera").click()
+    page.wait_for_selector(".stage.live")
+    page.get_by_role("button", name="Hold").click()
     page.wait_for_function(f"{SOURCE}?.upload")
     assert page.locator("video.preview").is_hidden()

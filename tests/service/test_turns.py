@@ -8,8 +8,7 @@ from vit_demo.errors import InputError
 from vit_demo.service import job as module
 from vit_demo.service.job import Cancelled, Turn, owner, report
 
-from ..asynchronous import until
-from ..asynchronous import PATIENCE
+from ..asynchronous import PATIENCE, until
 from .job_helpers import held
 
 

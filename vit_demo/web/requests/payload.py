@@ -152,7 +152,7 @@ def payload(
         request: The request that it answers; see ``source_of``.
         num_classes: Number of classes that can be chosen.
         live: Whether it is seen for a moment, while its picture changes. Then the first ``MOST_EARLY`` classes are
-            sent, no rollout, no source and of a photo, which the page has, no picture.
+            sent, no rollout, no note, no source and of a photo, which the page has, no picture.
     """
     preset, trace, source = result.preset, result.trace, source_of(result, None if live else request)
     return {

@@ -136,7 +136,7 @@ function createSheet(element, chooseTask) {
   const buttons = [...element.querySelectorAll("[data-sheet]")];
 
   function open(name) {
-    const isOpen = name && name !== element.dataset.sheet;
+    const isOpen = Boolean(name) && name !== element.dataset.sheet;
     element.dataset.sheet = isOpen ? name : "";
     element.firstElementChild.dataset.open = !isOpen ? "" : name === "model" ? "model" : "picture";
     for (const each of buttons) each.setAttribute("aria-expanded", String(isOpen && each.dataset.sheet === name));

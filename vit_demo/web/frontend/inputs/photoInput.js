@@ -179,11 +179,11 @@ export function createCrop(panel) {
 
   function show() {
     const { photo } = modelInput.latest();
-    const media = frame.classList.contains("filming") ? video : image;
-    const sides = [media.naturalWidth ?? media.videoWidth, media.naturalHeight ?? media.videoHeight];
-    crop.hidden = !photo || media.hidden || !sides[0] || !leavesOut(photo);
+    const sides = video.hidden ? [image.naturalWidth, image.naturalHeight] : [video.videoWidth, video.videoHeight];
+    const isShown = photo && !(image.hidden && video.hidden);
+    crop.hidden = !isShown || !["crop", "squash"].includes(photo.fit) || percentageOf(photo) === 100;
     setText(words, photo ? describeFit(photo) : "");
-    if (crop.hidden) return;
+    if (crop.hidden || !sides[0]) return; // a photo is loaded once its frame is in sight
     const room = [frame.clientWidth, frame.clientHeight];
     const size = fitInside(sides, room);
     const [[left, width], [top, height]] = size.map((side, i) => [(room[i] - side) / 2, side]);
@@ -196,15 +196,11 @@ export function createCrop(panel) {
   new ResizeObserver(show).observe(frame);
 }
 
-/** Whether a part of a photo is not in what the network gets. */
-const leavesOut = ({ fit, box: [left, top, right, bottom] }) =>
-  ["crop", "squash"].includes(fit) &&
-  Math.min(left, top, 1 - right, 1 - bottom) < 0.999 &&
-  (right - left) * (bottom - top) < 0.999;
+const percentageOf = ({ box: [left, top, right, bottom] }) => Math.round(100 * (right - left) * (bottom - top));
 
 /** What a fit means; *stars* make words bold. */
-export function describeFit({ fit, box: [left, top, right, bottom], rows, columns }) {
-  const percentage = Math.round(100 * (right - left) * (bottom - top));
+export function describeFit({ fit, box, rows, columns }) {
+  const percentage = percentageOf({ box });
   if (fit === "keep") return translate("*All of it*, in {rows} × {columns} squares.", { rows, columns });
   if (fit === "border") return translate("*All of it*, with bars that make it a square.");
   if (fit === "crop" && percentage === 100) return translate("*All of it*: the photo is square.");

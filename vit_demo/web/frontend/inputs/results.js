@@ -7,7 +7,7 @@ import { createRequestIds, pause, sendRequest } from "../shared/requests.js";
 
 const PROMPTS = {
   digits: english("Draw a digit, 0 to 9, to see the model’s prediction."),
-  photos: english("Drop, paste or take a photo to see the model’s prediction."),
+  photos: english("Press here to choose a photo, or drop or paste one."),
 };
 
 const UNREADABLE = english(

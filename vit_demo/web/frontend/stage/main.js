@@ -225,7 +225,9 @@ function listenToActs(stage) {
   find(".undo").addEventListener("click", undo);
   find(".again").addEventListener("click", () => sketch.clear());
   find(".back").addEventListener("click", () => dropping.restoreAll());
-  find(".film").addEventListener("click", ({ target }) => photoAct.publish(target.closest("[data-way]")?.dataset.way));
+  find(".photo-ways").addEventListener("click", ({ target }) =>
+    photoAct.publish(target.closest("[data-way]")?.dataset.way),
+  );
   stage.picture.addEventListener("click", ({ target }) => {
     if (host.classList.contains("invites") && !target.closest("button")) photoAct.publish("choose");
   });

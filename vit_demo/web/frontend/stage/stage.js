@@ -219,10 +219,10 @@ function updateFilm(stage, verb) {
   const isOfPhoto = task === "photos" && sketch.isOpen();
   const hasPicture = Boolean(photos?.picture) && !camera.isOn();
   host.classList.toggle("invites", isOfPhoto && !stage.result && !stage.live && host.dataset.ready !== "loading");
-  find(".film").hidden = !isOfPhoto || (verb !== "draw" && stage.result !== null);
+  find(".photo-ways").hidden = !isOfPhoto || (verb !== "draw" && stage.result !== null);
   find("[data-way=remove]").hidden = !hasPicture;
-  setText(find(".film .problem"), photoNews.latest());
-  showWays(find(".film"));
+  setText(find(".photo-ways .problem"), photoNews.latest());
+  showWays(find(".photo-ways"));
 }
 
 /** The ink that is seen: all of it, or as much as there was at the moment that is looked at. */

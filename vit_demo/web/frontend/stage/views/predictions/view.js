@@ -5,6 +5,7 @@
 import { constants } from "../../../shared/constants.js";
 import { make, makeButton, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
+import { pageState } from "../../../shared/pageState.js";
 import { probabilityOf, targetOf } from "../../format.js";
 
 const MOST_LISTED = 200; // of a list that is searched; more would only be scrolled past
@@ -96,7 +97,8 @@ export function create(card, { pickClass }) {
   /** Writes the answers of a frame; without any, empty rows, as high as they were. */
   function write(answers) {
     const shown = answers?.rows ?? [];
-    if (answers) card.classList.toggle("fixed", answers.isFixed);
+    const isFixed = answers ? answers.isFixed : card.matches(".fixed") && pageState.get()?.task !== "photos";
+    card.classList.toggle("fixed", isFixed);
     card.classList.toggle("unsure", Boolean(answers?.isUnsure));
     card.classList.toggle("changed", Boolean(answers?.isOther));
     if (answers) {
@@ -124,6 +126,7 @@ export function create(card, { pickClass }) {
       row.bar.style.width = "0";
       row.before.hidden = true;
       setLabel(row.number, "");
+      if (!isFixed) setLabel(row.label, "");
     }
   }
 
