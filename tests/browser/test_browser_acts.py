@@ -274,6 +274,10 @@ def test_undo_takes_back_the_last_act_of_its_verb_alone(hand: Hand) -> None:
         place = middle_of(page.locator(".picture"), row, 1, 4, 4)
         page.touchscreen.tap(*place) if hand.has_fingers else page.mouse.click(*place)
         page.wait_for_function(f"count => {STAGE}.current().dropped.length === count", arg=row + 1)
+    page.keyboard.press("d")
+    page.wait_for_selector(".stage[data-verb=draw]")
+    assert not is_alike(picture(page), drawn), "squares are out on the paper, too"
+    page.keyboard.press("r")
     for count in (1, 0):
         page.keyboard.press("Control+z")
         page.wait_for_function(f"count => {STAGE}.current().dropped.length === count", arg=count)
