@@ -8,9 +8,9 @@ import pytest
 
 from vit_demo.web.catalog.method_docs import lesson
 
+from ..percentages import percentage
 from .choosing import STAGE, Locator, Page, look_from, open_page, rub, shown_result
 from .test_browser_download import saved
-from ..percentages import percentage
 
 HATCHED = """(canvas) => {
   const context = canvas.getContext("2d");
