@@ -110,7 +110,7 @@ def test_small_jobs_go_past_a_large_one_that_waits_and_do_not_keep_it_waiting(al
     until(lambda: len(runner._memory[False]._waiting) == 2)
     assert not (large.is_done or more.is_done), "20 more would fit, but are kept for the large one"
     go_on.set()
-    assert large.poll(WAIT) and not small.is_done, "as soon as those end that came before it"
+    assert large.poll(PATIENCE) and not small.is_done, "as soon as those end that came before it"
     go_on_small.set()
     assert more.result() == "more" and small.result() and first.result()
     runner.close()

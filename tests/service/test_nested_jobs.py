@@ -45,11 +45,11 @@ def test_a_job_within_a_job_can_be_joined_from_without(runner):
 
     def inner():
         began.set()
-        assert go_on.wait(WAIT)
+        assert go_on.wait(PATIENCE)
         return "once"
 
     outer = runner.submit("outer", lambda: runner.run("inner", inner, "slow"), "quick")
-    assert began.wait(WAIT)
+    assert began.wait(PATIENCE)
     token = owner.set("another")
     try:
         joined = runner.submit("inner", lambda: "twice", "slow")
