@@ -87,8 +87,10 @@ def result(run: str) -> dict[str, Any]:
             "indices": encode(np.uint16([7, 1])),
             "probabilities": encode(np.float32([0.9, 0.0004])),
             "labels": ["seven", "one"],
+            "scores": "softmax",
         },
         "dropped": [],
+        "confident": True,
         "note": "",
         "attention_maps": attention_maps(),
         "rollout": {"levels": encode(np.arange(PATCHES, dtype=np.uint16)), "peaks": encode(np.float32([0.25]))},
@@ -167,7 +169,7 @@ def stage(opened_stage: Page) -> Iterator[Page]:
     page.locator("#empty").click()
     page.wait_for_selector("#stage .stage[data-ready=empty]")
     for button in page.locator(".drawer:visible .close, .more[aria-expanded=true]").all():
-        button.click()
+        button.evaluate("button => button.click()")
     page.evaluate("for (const each of document.querySelectorAll('details[open]')) each.open = false")
     page.evaluate("document.querySelector('.stage').__stage.change(window.firstChoices)")
     page.locator("#first").click()

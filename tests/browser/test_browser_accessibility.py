@@ -74,7 +74,7 @@ def test_axe_finds_nothing_of_ours(request: pytest.FixtureRequest, address: str,
     page.emulate_media(color_scheme=theme)
     assert AXE is not None
     found = []
-    for tab, link in (("Draw", "tab=digits"), ("Photo", "tab=photos&patch_size=20")):
+    for tab, link in (("Digit", "tab=digits"), ("Photo", "tab=photos&patch_size=20")):
         page.goto("about:blank")
         open_page(page, f"{address}?__theme={theme}#{link}")
         page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
@@ -82,7 +82,7 @@ def test_axe_finds_nothing_of_ours(request: pytest.FixtureRequest, address: str,
             if panels == "open":
                 open_panels(page)
             found += [f"{tab}, panels {panels}: {problem}" for problem in problems_of_both_themes(page)]
-        if tab == "Draw":
+        if tab == "Digit":
             for name, content in SECTIONS.items():
                 page.evaluate("section => { location.hash = `section=${section}` }", name)
                 if name == "build":

@@ -53,7 +53,7 @@ def test_dropped_patches_change_the_prediction_and_every_map(opened: Page):
     label, probability = left.top(1)[0]
     assert opened.locator(".stage").get_attribute("data-top1") == label
     assert bar(opened, label).locator(".number").inner_text() == f"{100 * probability:.1f}\u00a0%"
-    attention = map_when(opened, "class token")
+    attention = map_when(opened, "")
     np.testing.assert_allclose(attention, left.attention(), atol=2e-3)
     assert all(attention[patch] == 0 for patch in dropped)  # out of the mode, without the patches
     opened.wait_for_function(f"{STAGE}.current().traces.has(5)")

@@ -162,7 +162,7 @@ def test_the_hint_is_for_an_empty_paper_and_the_tab_leaves_a_drawing_alone(pad: 
     draw(pad, DOWN)
     one = wait_for(pad, 1)
     ink = paper_ink(pad)
-    pad.get_by_role("tab", name="Draw").click()
+    pad.get_by_role("tab", name="Digit").click()
     wait_a_moment(pad)
     assert paper_ink(pad) == ink and received == [one] and pad.evaluate(hint) == "0"
     pad.get_by_role("button", name="Clear").click()
@@ -189,13 +189,14 @@ def test_the_keyboard_draws_the_same_line(pad: Page) -> None:
     assert len(received) == 1, "a lifted pen draws nothing"
 
 
-def test_a_mouse_ends_the_stroke_of_the_keyboard_and_keeps_it(pad: Page) -> None:
-    pad.locator("#pad .paper").focus()
-    pad.keyboard.press("Space")
+def test_a_mouse_ends_the_stroke_of_the_keyboard_and_keeps_it(page: Page, address: str) -> None:
+    open_pad(page, address)
+    page.locator("#page .paper").focus()
+    page.keyboard.press("Space")
     for _ in range(4):
-        pad.keyboard.press("ArrowLeft")
-    draw(pad, [(0.5, 0.7), (0.8, 0.7)])
-    ink = ink_of(wait_for(pad, 2))
+        page.keyboard.press("ArrowLeft")
+    draw(page, [(0.5, 0.7), (0.8, 0.7)])
+    ink = ink_of(wait_for(page, 2))
     assert (ink[140, 84:140] > 0.9).all() and (ink[196, 140:220] > 0.9).all()
 
 
