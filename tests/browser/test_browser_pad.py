@@ -191,7 +191,7 @@ def test_the_keyboard_draws_the_same_line(pad: Page) -> None:
 
 def test_a_mouse_ends_the_stroke_of_the_keyboard_and_keeps_it(page: Page, address: str) -> None:
     open_pad(page, address)
-    page.locator("#page .paper").focus()
+    page.locator("#pad .paper").focus()
     page.keyboard.press("Space")
     for _ in range(4):
         page.keyboard.press("ArrowLeft")

@@ -209,7 +209,7 @@ def test_while_a_map_is_computed_the_old_one_stays_and_progress_is_shown(stage: 
     faults.add("slow map")
     choose_method(stage, "Occlusion")
     stage.get_by_text("Computing Occlusion … 25").wait_for()
-    assert scene(stage) == before and subject(stage) == ""
+    assert scene(stage) == before and subject(stage).startswith("From the class token")
     faults.remove("slow map")
     stage.wait_for_function("document.querySelector('.subject').innerText.includes('for seven')")
     assert scene(stage)[0] == -35
@@ -230,13 +230,13 @@ def test_choices_outlive_a_result_and_an_empty_pad(stage: Page) -> None:
     close_settings(stage)
     stage.locator("#empty").click()
     stage.get_by_text("Nothing here.").wait_for()
-    assert stage.evaluate("document.querySelector('.blocks').offsetTop") == height
+    assert stage.evaluate("document.querySelector('.blocks').offsetTop") == pytest.approx(height, abs=1)
     stage.locator("#next").click()
     stage.wait_for_selector("#stage .stage[data-run=second][data-top1=seven]")
     shows(stage, "From the class token · block 2 of 3, mean of 2 heads")
-    assert stage.evaluate("document.querySelector('.blocks').offsetTop") == height
+    assert stage.evaluate("document.querySelector('.blocks').offsetTop") == pytest.approx(height, abs=1)
 
 
 def test_predictions_are_read_out(stage: Page) -> None:
     assert stage.locator("#stage .spoken-answer").inner_text().strip() == "Prediction: seven, 90.0\u00a0%."
-    assert stage.locator("#stage .bars li").nth(1).inner_text().split("\n")[-1] == "<0.1\u00a0%"
+    assert stage.locator("#stage .bars li").first.inner_text().split("\n")[-1] == "<0.1\u00a0%"
