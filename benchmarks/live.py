@@ -29,7 +29,7 @@ from benchmarks.server import Server
 from vit_demo.web.catalog.example_digits import DIGITS, PEN_WIDTH, SIDE, smooth
 
 HEAD = """\
-| visitors | addresses | answers a s | of each | median gap ms | longest | told to wait | CPU ms | ordinary ms | times alone |
+| visitors | addresses | answers a s | of each | median gap ms | longest | waits | CPU ms | ordinary ms | times alone |
 |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
 MOVES = 45
 """Pictures of a stroke while it is drawn."""
@@ -39,7 +39,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 3.0
 
 @dataclass
 class Record:
-    """Seconds between the answers of each visitor and until those to ordinary drawings, and how many were told to wait."""
+    """Seconds between the answers of each visitor and until those to ordinary drawings; how many were told to wait."""
 
     gaps: list[float] = field(default_factory=list)
     told_to_wait: int = 0
