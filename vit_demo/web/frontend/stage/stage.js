@@ -254,7 +254,7 @@ function paint(stage, drawing) {
   const shownMap = plain ? null : map;
   if (shown.seen < 1) {
     const onPaper = stage.isNewDrawing ? { result: null, box: null } : { result, box: shown.box };
-    const colours = { map: shownMap, style, opacity, smooth, hovered };
+    const colours = { map: shownMap, style, opacity, smooth, hovered, dropped: hidden };
     paintPaper(canvas, size, { ...ink, ...onPaper, ...colours, seen: shown.seen });
   } else {
     const isLooking = verb === "look" && drawing.scene.method.uses.includes("patch") && !plain && !tokens;
