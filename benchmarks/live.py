@@ -39,7 +39,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 3.0
 
 @dataclass
 class Record:
-    """Seconds between the answers of each visitor and until those to ordinary drawings, and how many were told to wait."""
+    """Seconds between the answers of each visitor, and until those to ordinary drawings; how many were told to wait."""
 
     gaps: list[float] = field(default_factory=list)
     told_to_wait: int = 0

@@ -35,7 +35,7 @@ def whole_number(value: Any, name: str, lowest: int | None = None) -> int:
         number = None
     if number is None or isinstance(value, bool) or (lowest is not None and number < lowest):
         least = "" if lowest is None else f" from {lowest}"
-        raise InputError(f"{name} must be a whole number{least}, not {value!r}.")
+        raise InputError(f"{name} must be a whole number{least}, not {value!r:.40}.")
     return number
 
 

@@ -46,10 +46,6 @@ class BusyError(InputError):
     """Too much work in the queue, or a server that is shutting down."""
 
 
-class Cancelled(Exception):
-    """Work that stopped because nobody waits for it any more."""
-
-
 def warn(message: str, kind: type[Warning] = UserWarning) -> None:
     """Warns at the line outside this package that called it."""
     frame, level, last = sys._getframe(), 1, 1

@@ -128,7 +128,8 @@ class RayBackend:
 
     def __init__(self, models: DeploymentHandle) -> None:
         waiting = {name: replace(pool, workers=PAGE_THREADS, threads=1) for name, pool in POOLS.items()}
-        self.pools = waiting | {"training": POOLS["training"]}  # networks are trained in the page's own process
+        # What the page's own process does: networks are trained there, and those of visitors proved.
+        self.pools = waiting | {name: POOLS[name] for name in ("health", "training", "custom proofs")}
         self._models = models
         self._device = ""
 

@@ -63,19 +63,37 @@ def open_section(page: Page, name: str) -> None:
     page.locator("#header nav").get_by_role("button", name=name, exact=True).click()
 
 
-def draw(page: Page, digit: int) -> None:
-    """Draws an example digit with the mouse."""
-    paper = page.locator(".paper")
+Points = list[tuple[float, float]]
+
+
+def on_paper(page: Page, points: Points, selector: str = ".picture") -> Points:
+    """Where points of the paper, 0 to 1 from its upper left corner, are on the screen."""
+    paper = page.locator(selector)
     paper.scroll_into_view_if_needed()
     box = paper.bounding_box()
     assert box
-    for stroke in DIGITS[str(digit)]:
-        points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in smooth(stroke, 3)]
-        page.mouse.move(*points[0])
-        page.mouse.down()
-        for point in points[1:]:
-            page.mouse.move(*point)
+    return [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in points]
+
+
+def strokes_of(digit: int) -> list[Points]:
+    """The strokes of an example digit."""
+    return [smooth(stroke, 3) for stroke in DIGITS[str(digit)]]
+
+
+def draw(page: Page, digit: int) -> None:
+    """Draws an example digit on the picture with the mouse."""
+    page.locator("[data-mode=draw]").click()
+    for stroke in strokes_of(digit):
+        press_along(page, on_paper(page, stroke))
         page.mouse.up()
+
+
+def press_along(page: Page, places: Points, steps: int = 1) -> None:
+    """Moves the pressed mouse along places of the screen; it is still down at the last one."""
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=steps)
 
 
 def middle_of(canvas: Locator, row: int, column: int, rows: int = 7, columns: int = 7) -> tuple[float, float]:
@@ -96,8 +114,13 @@ def shown_result(page: Page, *, with_all: bool = False) -> Exploration:
 
 
 def look_from(page: Page | Frame) -> None:
-    """The map follows the pointer, which rubs out squares else."""
+    """The map follows the pointer."""
     page.locator("[data-mode=look]").click()
+
+
+def rub(page: Page | Frame) -> None:
+    """The pointer rubs squares out."""
+    page.locator("[data-mode=rub]").click()
 
 
 def settings(page: Page | Frame) -> Locator:

@@ -8,9 +8,9 @@ import pytest
 
 from vit_demo.web.catalog.method_docs import lesson
 
-from .choosing import STAGE, Locator, Page, open_page, shown_result
+from ..percentages import percentage
+from .choosing import STAGE, Locator, Page, look_from, open_page, rub, shown_result
 from .test_browser_download import saved
-from .test_browser_story import percentage
 
 HATCHED = """(canvas) => {
   const context = canvas.getContext("2d");
@@ -70,6 +70,7 @@ def test_what_is_enough_and_what_is_needed_are_pictures_of_their_own(wide: Page)
 
 
 def test_what_was_found_ends_with_what_it_was_asked_about(wide: Page) -> None:
+    rub(wide)
     for other in ("[data-show=class]", ".bars button >> nth=1", ".fewest"):  # method, class, squares
         wide.locator("button.enough").click()
         wide.locator(".little", has_text="Without").wait_for()
@@ -80,20 +81,19 @@ def test_what_was_found_ends_with_what_it_was_asked_about(wide: Page) -> None:
 
 
 def test_the_words_hold_for_what_is_shown(wide: Page) -> None:
-    wide.locator("[data-mode=look]").click()
-    invitation, sentence = wide.locator(".challenge p"), wide.locator(".sentence")
+    look_from(wide)
+    invitation, sentence = wide.locator(".headline"), wide.locator(".sentence")
     invitation.filter(has_text="Choose a square: what does it look at?").wait_for()
     assert "just before it answers" in sentence.inner_text()
     wide.locator(".picture").hover()
     wide.wait_for_function(f"{STAGE}.scene().view.query !== null")
     wide.wait_for_function("!document.querySelector('.sentence').textContent.includes('just before it answers')")
     wide.locator("[data-show=class]").click()
-    wide.wait_for_function(
-        "document.querySelector('.challenge p').textContent === 'Choose a square to read its value.'"
-    )
+    invitation.filter(has_text="Choose a square to read its value.").wait_for()
 
 
 def test_a_file_says_that_squares_are_rubbed_out(wide: Page) -> None:
+    rub(wide)
     wide.locator(".fewest").click()
     wide.wait_for_function(f"{STAGE}.current().dropped.length === 2")
     lines = re.findall(r"<text[^>]*>([^<]*)</text>", saved(wide, "HTML report").decode())
@@ -104,7 +104,7 @@ def test_a_file_says_that_squares_are_rubbed_out(wide: Page) -> None:
 def test_a_lesson_sets_what_a_click_does(wide: Page, address: str) -> None:
     for number, mode in ((1, "look"), (6, "rub")):
         wide.goto(f"{address}{lesson(number)['link']}")
-        wide.locator(f".switch [data-mode={mode}][aria-pressed=true]").wait_for()
+        wide.locator(f".verbs [data-mode={mode}][aria-pressed=true]").wait_for()
     wide.locator(".lesson .quiet").click()
     answer, bars = wide.locator(".lesson .answer").bounding_box(), wide.locator(".bars").bounding_box()
     assert answer and bars and answer["x"] + answer["width"] <= bars["x"], "the answer is beside the bars"

@@ -7,7 +7,7 @@ import pytest
 
 from vit_demo.methods import METHODS
 
-from .choosing import STAGE, Page, choose_method, method_button, middle_of, open_page, settings, shown_result
+from .choosing import STAGE, Page, choose_method, method_button, middle_of, open_page, rub, settings, shown_result
 
 
 def map_when(page: Page, subject: str) -> np.ndarray:
@@ -18,6 +18,7 @@ def map_when(page: Page, subject: str) -> np.ndarray:
 
 
 def drop(page: Page, patches: list[tuple[int, int]], grid: tuple[int, int]) -> None:
+    rub(page)
     for row, col in patches:
         page.mouse.click(*middle_of(page.locator(".picture"), row, col, *grid))
     page.wait_for_function(f"count => {STAGE}.current().dropped.length === count", arg=len(patches))
@@ -66,7 +67,7 @@ def test_dropped_patches_change_the_prediction_and_every_map(opened: Page):
     np.testing.assert_allclose(map_when(opened, "rollout"), left.rollout(), atol=1e-3)
     choose_method(opened, "Relevance")
     np.testing.assert_allclose(map_when(opened, f"for {label}"), left.relevance(), atol=1e-6)
-    opened.locator(".undo").click()
+    opened.locator(".back").click()
     opened.wait_for_function(f"{STAGE}.current().dropped.length === 0")
     assert shown_result(opened).dropped == whole.dropped
 

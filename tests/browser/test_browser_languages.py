@@ -7,7 +7,7 @@ from scripts.words import FRONTEND, LANGUAGES, page_words, read_language
 from vit_demo.weights import PRESETS
 
 from ..asynchronous import PATIENCE
-from .choosing import Browser, Page, close_settings, settings
+from .choosing import Browser, Page, close_settings, rub, settings
 
 CODES = sorted(path.stem for path in LANGUAGES.glob("*.json"))
 SECTIONS = ("attention", "features", "steps", "compare", "build")
@@ -147,11 +147,12 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
         canvas.hover(position={"x": 30, "y": 30})
         collect()
     close_settings(page)
-    for rub_out, until in ((canvas, ".undo:visible"), (page.locator(".fewest"), ".challenge.won")):
+    rub(page)
+    for rub_out, until in ((canvas, ".back:enabled"), (page.locator(".fewest"), ".next-act:not(:empty)")):
         rub_out.click()
         page.locator(until).wait_for()
         collect()
-        page.locator(".undo").click()
+        page.locator(".back").click()
     for name in ("python", "command", "json"):
         page.locator(f"[data-download={name}]").evaluate("button => button.click()")
         collect()

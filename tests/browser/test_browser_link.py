@@ -7,7 +7,7 @@ from collections.abc import Callable
 import vit_demo
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import READY, STAGE, Page, Request, Route, choose_method, draw, open_page, wait_until
+from .choosing import READY, STAGE, Page, Request, Route, choose_method, draw, open_page, rub, wait_until
 
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
 
@@ -168,6 +168,7 @@ def test_copy_link_says_what_is_not_in_it(page: Page, address: str):
 
 
 def test_dropped_patches_are_in_the_link_and_come_back(opened: Page, window: Callable[..., Page]):
+    rub(opened)
     picture = opened.locator("#stage .picture")
     for x in (20, 120):
         picture.click(position={"x": x, "y": 20})
@@ -178,7 +179,8 @@ def test_dropped_patches_are_in_the_link_and_come_back(opened: Page, window: Cal
     other.wait_for_function(f"{STAGE}.current().dropped.length === 2")
     assert other.evaluate(f"{STAGE}.current().dropped") == dropped
     assert shown(other)["predictions"] == shown(opened)["predictions"]
-    other.locator(".undo").click()
+    rub(other)
+    other.locator(".back").click()
     other.wait_for_function(f"{STAGE}.current().dropped.length === 0 && !location.hash.includes('removed=')")
 
 

@@ -12,18 +12,16 @@ DROP_WORDS = """() => {
 }"""
 
 
+def is_map(route: Route) -> bool:
+    return '"map"' in (route.request.post_data or "")
+
+
 def test_a_section_opened_while_a_result_is_awaited_stays_open(opened: Page):
     choose_method(opened, "Relevance")
     opened.locator(".subject", has_text="for 7").wait_for()
     held: list[Route] = []
 
-    def hold_maps(route: Route) -> None:
-        if '"map"' in (route.request.post_data or ""):
-            held.append(route)
-        else:
-            route.continue_()
-
-    opened.route("**/vit_demo/request", hold_maps)
+    opened.route("**/vit_demo/request", lambda route: (held.append if is_map(route) else Route.continue_)(route))
     opened.get_by_role("button", name="Example 3").click()
     wait_until(opened, lambda: held)
     open_section(opened, "Compare")
@@ -61,6 +59,15 @@ def test_a_link_asks_nothing_about_the_result_that_it_replaces(opened: Page):
     opened.locator(".subject", has_text="for 3 · relevance").wait_for()
     models = {request["source"]["preset"] for request in asked if request["kind"] != "method_docs"}
     assert models == {"digits-tiny"} and "removed=2" in opened.url
+
+
+def test_what_is_still_shown_lets_the_pointer_through(opened: Page):
+    held: list[Route] = []
+    opened.route("**/vit_demo/request", lambda route: (held.append if is_map(route) else Route.continue_)(route))
+    choose_method(opened, "Occlusion")
+    opened.locator("#stage .outdated").wait_for()
+    opened.locator("#stage .picture").hover(position={"x": 20, "y": 20})
+    held[0].continue_()
 
 
 def test_the_back_button_leaves_patches_dropped(opened: Page):

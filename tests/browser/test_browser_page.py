@@ -70,7 +70,7 @@ def test_it_opens_with_an_explained_example_and_makes_no_foreign_request(page: P
 def test_drawing_gets_a_prediction_and_the_first_stroke_counts(opened: Page):
     for digit in (3, 5):
         run = run_of(opened)
-        opened.get_by_role("button", name="Clear").first.click()
+        opened.get_by_role("button", name="New digit").click()
         opened.wait_for_selector('.stage[data-ready="empty"]')
         draw(opened, digit)
         opened.wait_for_function("top => document.querySelector('.stage').dataset.top1 === top", arg=str(digit))

@@ -74,7 +74,7 @@ def test_a_photo_of_a_digit_is_read_by_the_digit_model(opened: Page, tmp_path: P
 
 
 def test_a_photo_is_dropped_or_pasted_anywhere(opened: Page):
-    ways = (("drop", ".picture"), ("drop", "h1"), ("paste", "body"), ("paste", ".paper"), ("drop", ".view"))
+    ways = (("drop", ".picture"), ("drop", "h1"), ("paste", "body"), ("paste", ".picture"), ("drop", ".blocks"))
     for (kind, where), name in zip(ways, ("goldfish", "lion", "goldfish", "lion", "goldfish"), strict=True):
         opened.evaluate(GIVE, [kind, where, photo_of(name)])
         wait_for_upload(opened, name)

@@ -164,7 +164,7 @@ def test_a_digit_that_it_gets_wrong_is_looked_into_beside_the_network_before_tra
     opened.wait_for_function(
         "label => document.querySelector('.stage').__stage.current()?.predictions[0].label === label", arg=predicted
     )
-    assert opened.locator(".predictions .label").first.inner_text() == predicted
+    assert opened.locator(".predictions .first .label").inner_text() == predicted
     assert opened.evaluate("scrollY") == 0, "the picture is in sight"
     assert opened.locator("#pad .photo").evaluate("one => getComputedStyle(one).filter") == "invert(1)", "ink on paper"
     titles = opened.locator("#preset option").all_inner_texts()

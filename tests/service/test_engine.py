@@ -89,7 +89,7 @@ def test_a_model_of_the_hub_is_ready_once_it_is_loaded(tiny, monkeypatch):
 def test_what_was_looked_up_on_the_hub_is_kept_for_those_who_may_use_it(monkeypatch):
     hub = replace(PRESETS["photos-tiny"], source="hub")
     found = {"someone/cats": hub, "a/folder": replace(hub, source="folder")}
-    monkeypatch.setattr(module, "find_preset", lambda name, progress, trusted: found[name])
+    monkeypatch.setattr(module, "find_preset", lambda name, progress, trusted, proved: found[name])
     monkeypatch.setattr(module, "fetch_files", lambda preset, progress: progress("weights", 1, 2))
     monkeypatch.setattr(module, "is_on_machine", lambda preset: True)
     engine, heard = Engine("cpu"), []

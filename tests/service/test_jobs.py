@@ -98,6 +98,41 @@ def test_memory_is_counted_over_all_lanes_and_given_in_order(runner, all_count, 
     assert order[0] == "large"
 
 
+def test_small_jobs_go_past_a_large_one_that_waits_and_do_not_keep_it_waiting(all_count):
+    runner = JobRunner({"wide": WorkerPool(6, 16)}, nbytes=100)
+    (first, go_on), go_on_small = held(runner, "first", "wide", 60), threading.Event()
+    large = runner.submit("large", lambda: "large", "wide", 75)
+    until(lambda: len(runner._memory[False]._waiting) == 1)
+    assert [runner.submit(number, lambda: "small", "wide", 20).result() for number in range(5)] == ["small"] * 5
+    small = runner.submit("small", go_on_small.wait, "wide", 20)
+    until(lambda: small._claimed)
+    more = runner.submit("more", lambda: "more", "wide", 20)
+    until(lambda: len(runner._memory[False]._waiting) == 2)
+    assert not (large.is_done or more.is_done), "20 more would fit, but are kept for the large one"
+    go_on.set()
+    assert large.poll(PATIENCE) and not small.is_done, "as soon as those end that came before it"
+    go_on_small.set()
+    assert more.result() == "more" and small.result() and first.result()
+    runner.close()
+
+
+def test_models_of_visitors_take_no_memory_of_others(all_count):
+    runner = JobRunner({name: POOLS[name] for name in POOLS if name != "training"}, nbytes=100)
+    go_on = threading.Event()
+    taken = [
+        runner.submit((name, number), go_on.wait, name, 1000)
+        for name in POOLS
+        if name.startswith("custom")
+        for number in range(POOLS[name].workers)
+    ]
+    until(lambda: len(runner._memory[True]._waiting) == len(taken) - 1)
+    for name in ("slow", "photos", "files", "downloads"):
+        assert runner.submit(name, lambda: "served", name, 75).result() == "served"
+    go_on.set()
+    assert all(job.result() for job in taken)
+    runner.close()
+
+
 @pytest.mark.parametrize("large", [90, 1000])
 def test_no_visitor_holds_all_memory(all_count, large):
     runner = JobRunner({"slow": WorkerPool(2, 16), "wide": WorkerPool(2, 16)}, nbytes=100)

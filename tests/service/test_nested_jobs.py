@@ -2,7 +2,7 @@
 
 import threading
 
-from vit_demo.service.job import Job, report
+from vit_demo.service.job import Job, owner, report
 
 from ..asynchronous import PATIENCE, a_moment, until
 from .job_helpers import held
@@ -38,6 +38,25 @@ def test_a_job_within_a_job_is_joined_where_it_runs_already(runner):
     assert not outer.poll(0.05)
     go_on.set()
     assert outer.result() == "inner"
+
+
+def test_a_job_within_a_job_can_be_joined_from_without(runner):
+    began, go_on = threading.Event(), threading.Event()
+
+    def inner():
+        began.set()
+        assert go_on.wait(PATIENCE)
+        return "once"
+
+    outer = runner.submit("outer", lambda: runner.run("inner", inner, "slow"), "quick")
+    assert began.wait(PATIENCE)
+    token = owner.set("another")
+    try:
+        joined = runner.submit("inner", lambda: "twice", "slow")
+    finally:
+        owner.reset(token)
+    go_on.set()
+    assert joined.result() == outer.result() == "once"
 
 
 def test_a_job_within_a_job_does_not_wait_for_its_turn(runner):

@@ -8,8 +8,8 @@ from vit_demo.errors import InputError
 from vit_demo.service import job as module
 from vit_demo.service.job import Cancelled, Turn, owner, report
 
-from ..asynchronous import until
-from .job_helpers import WAIT, held
+from ..asynchronous import PATIENCE, until
+from .job_helpers import held
 
 
 def ask(runner, who, key, work, pool, seconds=0.1):
@@ -109,12 +109,12 @@ def test_two_who_want_the_same_get_it_once(runner):
 def test_a_runner_that_closes_finishes_what_was_begun(runner):
     order, (_, go_on) = [], held(runner, "first", "slow")
     job = runner.submit("long", turns(order, 5), "slow")
-    closing = threading.Thread(target=runner.close, args=(WAIT, WAIT))
+    closing = threading.Thread(target=runner.close, args=(PATIENCE, PATIENCE))
     closing.start()
     until(lambda: runner.is_closing)
     go_on.set()
     assert job.result() == "the end"
-    closing.join(WAIT)
+    closing.join(PATIENCE)
     assert not closing.is_alive()
 
 

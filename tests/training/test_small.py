@@ -37,7 +37,8 @@ def test_a_tiny_network_learns(trained):
     assert steps == 120 and accuracy > 0.4
     digits, labels = quick_digits()
     with torch.no_grad():  # of the digits that it never saw, one after the other
-        right = [model(digit[None]).argmax() == label for digit, label in zip(digits, labels, strict=True)][5000:]
+        pairs = zip(digits[5000:], labels[5000:], strict=True)
+        right = [model(digit[None]).argmax() == label for digit, label in pairs]
     assert np.mean(right) == pytest.approx(accuracy, abs=0.002)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import timm
 import torch
 import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -14,7 +15,7 @@ from torch.utils._pytree import tree_flatten
 from vit_demo.methods import find_method
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.service.limits import SMALL_JOB, job_bytes
-from vit_demo.trace import OwnViT, Trace
+from vit_demo.trace import OwnViT, Trace, adapt, outline
 from vit_demo.training.small import BATCH_SIZE, quick_digits, train_small
 from vit_demo.weights import PRESETS, costs
 
@@ -94,6 +95,23 @@ def test_of_many_passes(network, method, options):
     function = find_method(method).function
     allocated = peak(lambda: function(model, images, 3, patch_size=model.patch_size, **options))
     assert allocated <= 1.3 * costs.many_passes(model.config, model.patch_size).nbytes
+
+
+@pytest.mark.parametrize(
+    ("architecture", "options"),
+    [
+        ("vit_tiny_patch16_224", {"img_size": 240, "patch_size": 16, "depth": 4}),
+        ("vit_tiny_patch16_224", {"img_size": 160, "patch_size": 8, "depth": 2, "num_heads": 32}),
+        ("vit_tiny_patch16_224", {"img_size": 160, "patch_size": 8, "depth": 4, "num_heads": 6, "mlp_ratio": 1.0}),
+        ("beit_base_patch16_224", {"depth": 2, "embed_dim": 96, "num_heads": 6}),
+    ],
+)
+def test_of_a_proof(architecture, options):
+    network = timm.create_model(architecture, num_classes=3, **options).eval().requires_grad_(False)
+    size = options.get("img_size", 224)
+    config, has_mask = outline(network, size)
+    allocated = peak(lambda: adapt(network, size, patch_size=config.patch_size))
+    assert_near(costs.proof(config, config.patch_size, has_mask=has_mask).nbytes, allocated, 2.5)
 
 
 @pytest.mark.parametrize("shape", ["few tokens", "many tokens", "many heads", "a wide MLP"])

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import random
 from typing import Any
 
@@ -18,6 +19,7 @@ from vit_demo.weights.hub import repository
 
 from .model_folder import INFINITY, NAN, REFUSALS, WEIGHTS_FILE, set_field, write_files
 
+ROUNDS = int(os.environ.get("VIT_DEMO_EXAMPLES", "100"))
 ANYTHING = [
     None, True, False, 0, -1, 1, 2, 3, 8, 64, 1.5, -0.0, 1e308, NAN, INFINITY, 10**30, "", "x", "2", "\u202e\ud800",
     "bicubic", [], [1], [3, 224], [0.5] * 3, [3, 64, 64], ["a", "b", "c"], {}, {"0": 1}, {"0": "a"}, {"height": 3},
@@ -40,7 +42,7 @@ def test_any_value_in_any_field_is_read_or_refused(tmp_path, published, transfor
         fields += [("config.json", ("pretrained_cfg", key)) for key in ("crop_mode", "num_classes", "label_names")]
     photo = Image.fromarray(np.zeros((40, 50, 3), np.uint8))
     read = 0
-    for _ in range(250):
+    for _ in range(ROUNDS):
         write_files(tmp_path, files)
         for name, path in rng.sample(fields, rng.choice((1, 1, 2))):
             set_field(tmp_path / name, *path, value=rng.choice(ANYTHING))
@@ -54,7 +56,7 @@ def test_any_value_in_any_field_is_read_or_refused(tmp_path, published, transfor
         with torch.inference_mode():  # not by an engine, which reads the folder again and collects garbage each time
             assert load_model(preset)(given.pixels).isfinite().all()
         assert all(label.isprintable() for label in preset.labels)
-    assert 20 < read < 230, "both must be seen"
+    assert 0.08 * ROUNDS < read < 0.92 * ROUNDS, "both must be seen"
 
 
 @pytest.fixture
@@ -81,7 +83,7 @@ def test_any_tensors_are_read_or_refused(tmp_path, published, transformers_files
         "blocks.1.norm1.weight",
         "x",
     ]
-    for _ in range(150):
+    for _ in range(ROUNDS):
         tensors = dict(original)
         for _ in range(rng.choice((1, 1, 2, 3))):
             name = rng.choice([*tensors, *others])
@@ -101,7 +103,7 @@ def test_any_tensors_are_read_or_refused(tmp_path, published, transformers_files
 def test_any_damage_to_the_weights_is_refused(timm_folder, outlined_once):
     content = (timm_folder / WEIGHTS_FILE).read_bytes()
     rng = random.Random(2)
-    for _ in range(100):
+    for _ in range(ROUNDS):
         damaged = bytearray(content)
         for _ in range(rng.choice((1, 3, 10))):
             damaged[rng.randrange(3000)] = rng.randrange(256)

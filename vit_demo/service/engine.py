@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -29,14 +29,14 @@ from vit_demo.inference.networks import Networks
 from vit_demo.inference.words import other_words
 from vit_demo.scores import Scores
 from vit_demo.service.backend import Backend, Call
-from vit_demo.service.job import Job, report, report_to
-from vit_demo.service.jobs import JobRunner
+from vit_demo.service.job import Job, Turn, report, report_to
+from vit_demo.service.jobs import JobRunner, check_share
 from vit_demo.service.limits import POOLS, PREPARED_BYTES, job_bytes, result_bytes
 from vit_demo.service.source import Source, pool_of
 from vit_demo.service.together import Drawing
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS, Preset, costs, find_preset
-from vit_demo.weights.hub.repository import DownloadProgress, fetch_files, is_on_machine
+from vit_demo.weights.hub.repository import DownloadProgress, fetch_files, is_on_machine, prove
 from vit_demo.weights.taught import with_classes
 
 T = TypeVar("T")
@@ -164,7 +164,7 @@ class Engine:
         """Starts a job that looks up a preset and downloads its weights if necessary, reporting as ``explore``.
 
         Its result is the preset, or it raises ``PresetError`` or ``CheckpointError``. Only a ``trusted`` name may refer
-        to folders of this machine and use its Hub token.
+        to folders of this machine and use its Hub token. What others name is proved in a turn of its own.
         """
 
         def report_file(file: str, done: int, total: int) -> None:
@@ -172,8 +172,13 @@ class Engine:
             if progress is not None:
                 progress(file, done, total)
 
-        def work() -> Preset:
-            preset = find_preset(name, progress and report_file, trusted=trusted)
+        def work() -> Generator[Turn, None, Preset]:
+            preset = find_preset(name, progress and report_file, trusted=trusted, proved=trusted)
+            if not trusted and preset.structure is None:
+                cost = costs.proof(preset.config, preset.default_patch_size, has_mask=preset.has_mask)
+                check_share(nbytes := cost.nbytes + 8 * preset.num_parameters)  # those of the file, too
+                yield Turn("custom proofs", nbytes, cost.seconds)
+                preset = prove(preset, lambda: report(0, 0))
             is_elsewhere = preset.source in ("hub", "folder")
             if is_elsewhere and self._model_key(preset, preset.default_patch_size) not in self._models:
                 fetch_files(preset, progress and report_file)
@@ -181,7 +186,8 @@ class Engine:
                 self._prepared.put((name, trusted), preset)
             return preset
 
-        return self.jobs.submit(("prepare", name, trusted), work, "downloads")
+        pool = "downloads" if trusted else "custom downloads"
+        return self.jobs.submit(("prepare", name, trusted), work, pool)
 
     def warm_up(self, name: str) -> Job[None]:
         """Starts a job that loads a model and runs it on a blank image, so that the first visitor does not wait."""

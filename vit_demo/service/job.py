@@ -13,11 +13,15 @@ from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from vit_demo.errors import Cancelled, InputError
+from vit_demo.errors import InputError
 from vit_demo.methods import Progress
 from vit_demo.service.limits import GRACE, JOB_SECONDS, QUICK_STUCK_SECONDS, STUCK_SECONDS, USUAL_SECONDS
 
 T = TypeVar("T")
+
+
+class Cancelled(BaseException):
+    """The job stopped because nobody waits for it any more. No error: who answers for those of others lets it pass."""
 
 
 class Turn(NamedTuple):
@@ -142,7 +146,7 @@ class Job(Generic[T]):
         return first
 
     def execute(self) -> bool:
-        """Runs the work in this thread, up to its next turn; whether it is over, and its result or error kept."""
+        """Runs the work in this thread, up to a turn that is to be claimed; whether it is over, and its result kept."""
         work, self._work = self._work, None
         self._started_at = time.monotonic()
         assert work is not None, "only the claimer runs a job"
@@ -150,15 +154,18 @@ class Job(Generic[T]):
         try:
             if not self.is_wanted:
                 raise self._cancelled or Cancelled
-            found = self._context.run(work)
-            if isinstance(found, Generator):
-                work = partial(next, found)
-                found = self._context.run(work)
-            if isinstance(found, Turn):
-                self._work, self.turn = work, found
-                self._started_at = float("inf")
+            found: list[Any] = [
+                self._context.run(work)
+            ]  # in a list, so that no variable keeps what others have and let go
+            if isinstance(found[0], Generator):
+                work = partial(next, found[0])
+                found = [self._context.run(work)]
+            if isinstance(found[0], Turn):
+                self._work, self.turn = work, found[0]
+                self._started_at, self.submitted_at = float("inf"), time.monotonic()
+                self._claimed = False
                 return False
-            self._future.set_result(found)
+            self._future.set_result(found.pop())
         except StopIteration as end:
             self._future.set_result(end.value)
         except BaseException as error:
@@ -167,10 +174,6 @@ class Job(Generic[T]):
         finally:
             del work
         return True
-
-    def wait_for_turn(self) -> None:
-        """Lets another thread, or this one, ``claim`` what is left."""
-        self.submitted_at, self._claimed = time.monotonic(), False
 
 
 def _release_frames(error: BaseException | None) -> None:

@@ -81,7 +81,7 @@ class JobRunner:
             BusyError: If too many jobs are queued in the pool, or the runner is closed.
             InputError: If it needs more memory than a visitor may have.
         """
-        _check_share(nbytes)
+        check_share(nbytes)
         key = object() if key is None else key
         with self._lock:
             who = owner.get()
@@ -89,7 +89,8 @@ class JobRunner:
             if job is not None and job.is_wanted:
                 if who not in job.owners:  # its turn may come sooner
                     job.owners.add(who)
-                    self._queue(who, job)
+                    if job.turn.pool:  # one within another is not queued
+                        self._queue(who, job)
                 return job
             if pool in self._closed:
                 raise BusyError(SHUTTING_DOWN)
@@ -132,7 +133,7 @@ class JobRunner:
     def run(self, key: Hashable, work: Callable[[], T], pool: str, nbytes: int = 0) -> T:
         """Waits for the result of a job, or its error; called within another job, it runs in the same thread."""
         outer = current_job.get()
-        _check_share(nbytes)
+        check_share(nbytes)
         while outer is None:
             with suppress(Cancelled):  # it was cancelled just before it was joined
                 return self.submit(key, work, pool, nbytes).result()
@@ -143,20 +144,19 @@ class JobRunner:
                 job = self._active.get(key)
                 if job is None:
                     job = self._active[key] = Job(key, work, parent=outer)
-            if job.claim():
-                while not self._finish(job):
-                    pass  # whoever waits for all of it has no use for turns
-                return job.result()
+            while job.claim():  # each of its turns
+                if self._finish(job):
+                    return job.result()
             while not job.poll(0.2):
                 outer.report(job.done, job.total)
             with suppress(Cancelled):
                 return job.result()
 
-    async def run_async(self, key: Hashable, work: Callable[[], T], pool: str, nbytes: int = 0) -> T:
-        """As ``run``, awaited without occupying a thread; not for use within a job."""
+    async def run_async(self, key: Hashable, work: Callable[[], T], *turn: Any) -> T:
+        """As ``run``, with the fields of a ``Turn``, awaited without occupying a thread; not for use within a job."""
         while True:
             with suppress(Cancelled):
-                return await self.submit(key, work, pool, nbytes).result_async()
+                return await self.submit(key, work, *turn).result_async()
 
     def close(self, seconds: float = 0.0, accepting: float = 0.0) -> bool:
         """Ends training, and waits for the other jobs; refuses new ones, and ends those that take longer.
@@ -214,16 +214,14 @@ class JobRunner:
                 # pool of its turn, since each of its owners had put it into that of an earlier one.
                 if job.turn.pool == name and job.claim():
                     started = time.monotonic()
-                    is_over = self._finish(job)
-                    while not is_over and self.is_closing:
-                        is_over = self._finish(job)
+                    while not (is_over := self._finish(job)) and self.is_closing and job.claim():
+                        pass
                     with self._lock:
                         self.totals[name, "jobs"] += 1
                         self.totals[name, "job_wait_seconds"] += started - job.submitted_at
                         self.totals[name, "job_seconds"] += time.monotonic() - started
             queue.done(who)
             if not is_over:
-                job.wait_for_turn()
                 self._queue(who, job)
             del taken, job  # or else its result would stay in memory until this thread's next job
 
@@ -237,7 +235,7 @@ class JobRunner:
         return True
 
 
-def _check_share(nbytes: int) -> None:
+def check_share(nbytes: int) -> None:
     """Refuses a visitor's work, by an ``InputError``, if its estimate is above ``MEMORY_OF_ONE``."""
     if owner.get() and nbytes > MEMORY_OF_ONE:
         raise InputError("This takes too much memory here: choose a larger patch size or a smaller model.")

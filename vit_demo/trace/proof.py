@@ -25,6 +25,8 @@ ROUNDING = 64
 """By how many times the precision of its numbers a network may differ from itself."""
 EXACT = ROUNDING * torch.finfo(torch.float32).eps
 """The same of rows that nothing changed, in any type: the same kernels compute them."""
+CHUNK_SCORES = 1 << 23
+"""Scores that are held at once."""
 NOT_UNDERSTOOD = "Attention was seen in this network, but what it gives is not softmax(q k^T) v of what was seen."
 
 
@@ -105,10 +107,14 @@ def _check_between_tokens(plain: Trace, again: Trace, tokens: list[int]) -> None
         moved = _moved(before.transpose(1, 2).flatten(2), after.transpose(1, 2).flatten(2))
         if not moved[tokens[0]] or _without(moved, tokens).max() > EXACT * moved.max():
             raise PresetError(NOT_OF_TOKENS)
+    own = slice(tokens[0], tokens[0] + 1)
     for q, q_again, k, k_again in zip(plain.q, again.q, plain.k, again.k, strict=True):
-        scores, scores_again = attention_scores(q, k)[0].cpu(), attention_scores(q_again, k_again)[0].cpu()
-        moved = ((scores - scores_again).abs().amax(0) > 1e-6 * scores.abs().max()).float()  # [N, N]
-        if _without(moved[:, tokens[0]], tokens).any() and not _without(moved[tokens[0]], tokens).any():
+        parts = zip(q.split(1, 1), k.split(1, 1), strict=True)  # whole matrices of all heads may be gigabytes
+        least = 1e-6 * max(float(attention_scores(*part).abs().max()) for part in parts)
+        row = attention_scores(q[:, :, own], k) - attention_scores(q_again[:, :, own], k_again)
+        column = attention_scores(q, k[:, :, own]) - attention_scores(q_again, k_again[:, :, own])
+        in_row, in_column = (each[0].abs().amax(0).flatten().cpu() > least for each in (row, column))  # [N]
+        if _without(in_column, tokens).any() and not _without(in_row, tokens).any():
             raise PresetError(NOT_OF_TOKENS)
 
 
@@ -176,7 +182,8 @@ class _Again(AttentionMode):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         if q.shape[2] == k.shape[2]:
             self.queries.append(q)
-        own, again = compute(None), attention_rows(q, k) @ v.float()
+        own, few = compute(None), max(1, CHUNK_SCORES // (k.shape[:3].numel()))
+        again = torch.cat([attention_rows(some, k) @ v.float() for some in q.split(few, 2)], 2)
         self.largest = max(self.largest, _differ(own, again) if len(q) == self.batch else float("inf"))
         return again.to(own.dtype)
 

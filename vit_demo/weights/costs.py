@@ -18,6 +18,9 @@ BATCH_TOKENS, BATCH_TOKENS_WITH_GRAPH = 8192, 1024
 WHOLE_SCORES, CHUNK_SCORES = 1 << 18, 3 << 21
 """Scores of a block up to which a map keeps them, and those of its buffers beyond; see ``methods.attention_rows``."""
 
+CHUNK_OF_PROOF = 1 << 23
+"""Scores of a block that are held at once; see ``trace.proof``."""
+
 
 class Cost(NamedTuple):
     """Bytes, and multiply-accumulates or what takes as long."""
@@ -57,6 +60,14 @@ def many_passes(config: ViTConfig, patch_size: int, *, has_mask: bool = False) -
     plain = 4 * batch * (tokens * _widths_of_a_block(config) + 2 * config.in_channels * config.image_size**2)
     graphs = max(1, BATCH_TOKENS_WITH_GRAPH // tokens) * backward(config, patch_size, has_mask=has_mask).nbytes
     return Cost(max(plain, graphs), batch * forward(config, patch_size).operations)
+
+
+def proof(config: ViTConfig, patch_size: int, *, has_mask: bool = False) -> Cost:
+    """The passes that prove what is known of a network, of which the modules' inputs and outputs are kept."""
+    tokens, kept = num_tokens(config, patch_size), backward(config, patch_size, has_mask=has_mask)
+    scores = 2 * tokens**2 + 3 * min(2 * config.num_heads * tokens**2, CHUNK_OF_PROOF)
+    masks = 3 * mask_bytes(config, patch_size) if has_mask else 0
+    return Cost(kept.nbytes + 4 * scores + masks, 5 * kept.operations)
 
 
 def training_step(config: ViTConfig, batch: int) -> Cost:

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from vit_demo.weights.hub.download import DownloadProgress
 
 
-def find_preset(name: str, progress: DownloadProgress | None = None, *, trusted: bool = True) -> Preset:
+def find_preset(
+    name: str, progress: DownloadProgress | None = None, *, trusted: bool = True, proved: bool = True
+) -> Preset:
     """Returns a preset by its name, or makes one of a folder, a file or a Hub repository (``org/name@revision``).
 
     A name from a visitor of the page is not ``trusted``: it never stands for a folder, its repository is downloaded
-    without a token into a separate cache, and the model must stay within ``limits``.
+    without a token into a separate cache, and the model must stay within ``limits``. If a repository need not be
+    ``proved``, its network is not run; see ``repository.prove``.
 
     Raises:
         PresetError: If there is no such preset, or the model is not supported.
@@ -38,7 +41,7 @@ def find_preset(name: str, progress: DownloadProgress | None = None, *, trusted:
     if isinstance(name, str) and trusted and name.endswith(ENDING) and Path(name).is_file():
         return file_preset(name, find_preset)
     if isinstance(name, str) and is_custom_name(name, trusted=trusted):
-        return custom_preset(name, progress, trusted=trusted)
+        return custom_preset(name, progress, trusted=trusted, proved=proved)
     known = ", ".join(PRESETS)
     other = "a repository of the Hub as org/name" + (", or a folder" if trusted else "")
     raise PresetError(

@@ -26,7 +26,6 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import default_preset
 from vit_demo.methods import find_method
 from vit_demo.service.engine import Engine, get_engine
-from vit_demo.service.limits import job_bytes
 from vit_demo.service.source import Source
 from vit_demo.web.api.parameters import FILE, PatchSize, Picture, PresetName, Words
 from vit_demo.web.api.schemas import json_schema
@@ -34,7 +33,7 @@ from vit_demo.web.catalog.visitor_presets import get_preset
 from vit_demo.web.guard.visitor import is_awaited, set_owner, wait_for_stream
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.packing import message_of
-from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
+from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset, costs
 
 NOBODY = "Nobody waited for this result: open its stream, and keep it open."
 EVENT_SECONDS = 900.0
@@ -131,8 +130,8 @@ class Call:
 
     async def run(self, work: Callable[[], T], *, slow: bool = False) -> T:
         """Runs work as a job; ``slow`` if it takes many passes."""
-        pool = self.source.pool(self.preset, slow=slow)
-        return await self.engine.jobs.run_async(None, work, pool, job_bytes(self.preset, self.patch_size, slow=slow))
+        turn = self.source.turn(self.preset, self.patch_size, costs.many_passes if slow else costs.backward)
+        return await self.engine.jobs.run_async(None, work, *turn)
 
 
 def endpoint(

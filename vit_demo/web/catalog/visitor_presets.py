@@ -12,6 +12,7 @@ from vit_demo.service.job import Job
 from vit_demo.web import settings
 from vit_demo.weights import PRESETS, Preset
 from vit_demo.weights.trained import is_trained_name, trained_preset
+from vit_demo.weights.untrusted_text import sanitize
 
 MAX_NAME_LENGTH = 200
 """Characters of the name of a preset, method or class in a request."""
@@ -27,7 +28,7 @@ def model_name(text: Any) -> str:
         return text
     name = re.sub(r"^(https?://)?(www\.)?(huggingface\.co|hf\.co)/", "", text.strip()[:MAX_NAME_LENGTH]).rstrip("/")
     if not settings.is_allowed_repository(name):
-        raise PresetError("“{0}” is not the name of a model on the Hub: write it as org/name.", text.strip()[:80])
+        raise PresetError("“{0}” is not the name of a model on the Hub: write it as org/name.", sanitize(text, 80))
     return name
 
 

@@ -85,7 +85,7 @@ def short_string(value: Any, field: str) -> str:
 def integer(value: Any, field: str, lowest: int = 0, highest: int = 1_000_000) -> int:
     """An integer in a range; strings of digits and whole floats are converted."""
     number: float | None = None
-    if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value):
+    if isinstance(value, str) and re.fullmatch("-?(0|[1-9][0-9]{0,8})", value):
         number = int(value)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         number = value

@@ -209,7 +209,7 @@ def _digit_source(value: Any) -> Any:
     for name in ("drawing", "digit"):
         if value.get(name) is not None:
             return parse.PICTURE_FIELDS[name](value[name])
-    return parse.example_source(value["example"]) if value.get("example") in parse.EXAMPLE_DIGITS else None
+    return parse.example_source(value["example"]) if value.get("example") in [*parse.EXAMPLE_DIGITS] else None
 
 
 @torch.no_grad()

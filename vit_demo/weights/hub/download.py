@@ -266,7 +266,7 @@ def _progress_bar(
             if progress is not None:  # here, because tqdm holds a lock of the whole process while it displays
                 try:
                     progress(filename, int(self.n), int(self.total or 0))
-                except Exception:
+                except BaseException:
                     cancelled.set()
                     raise
             return displayed

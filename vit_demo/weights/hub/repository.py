@@ -4,6 +4,7 @@ Two formats are read: timm's ``config.json`` with an architecture and its ``pret
 ``config.json`` with a ``preprocessor_config.json`` or a ``processor_config.json`` beside it.
 """
 
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from vit_demo.model import ViT, ViTConfig
 from vit_demo.scores import scores_for
 from vit_demo.sentences import joined, sentence
 from vit_demo.trace import TracedViT, adapt
+from vit_demo.trace.running import hooked
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
 from vit_demo.weights.hub.download import REPOSITORY, REVISION, DownloadProgress, MissingFileError, fetch, is_cached
@@ -58,10 +60,12 @@ def is_custom_name(name: str, *, trusted: bool) -> bool:
     return bool(REPOSITORY.fullmatch(repo) and (not at or REVISION.fullmatch(revision)))
 
 
-def custom_preset(name: str, progress: DownloadProgress | None = None, *, trusted: bool = True) -> Preset:
+def custom_preset(
+    name: str, progress: DownloadProgress | None = None, *, trusted: bool = True, proved: bool = True
+) -> Preset:
     """The preset of a repository of the Hub or, if trusted, a folder; its weights are loaded once.
 
-    What the head reads cannot be known before.
+    What the head reads cannot be known before. A repository need not be ``proved`` yet.
 
     Raises:
         PresetError: If the model is not supported.
@@ -73,8 +77,10 @@ def custom_preset(name: str, progress: DownloadProgress | None = None, *, truste
             return own
         if (folder / ADAPTER_FILE).is_file() and not (folder / WEIGHTS_FILE).is_file():
             raise CheckpointError(ADAPTER_ALONE, name)
-        return _with_structure(_outline(name, "folder", str(folder), _stamp(folder), folder, trusted=True), folder)
-    return _known_repository(name, progress, trusted)
+        return prove(_outline(name, "folder", str(folder), _stamp(folder), folder, trusted=True))
+    # Kept, because it is asked for with every request while the preset is in use.
+    found = _repositories.get((name, trusted)) or _read_repository(name, progress, trusted)
+    return prove(found) if proved and found.structure is None else found
 
 
 def _stamp(folder: Path) -> str:
@@ -89,17 +95,6 @@ def _is_folder(name: str) -> bool:
         return Path(name).is_dir()
     except (OSError, ValueError):  # too long, or not a valid path
         return False
-
-
-def _known_repository(name: str, progress: DownloadProgress | None, trusted: bool) -> Preset:
-    """Kept, because it is asked for with every request while the preset is in use."""
-    if (found := _repositories.get((name, trusted))) is None:
-        found = _read_repository(name, progress, trusted)
-        with _lock:
-            if len(_repositories) >= MOST_REPOSITORIES:
-                del _repositories[next(iter(_repositories))]  # the oldest
-            _repositories[name, trusted] = found
-    return found
 
 
 def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool) -> Preset:
@@ -128,7 +123,7 @@ def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool
         outlined = _outline(name, "hub", repo, commit, config.parent, trusted=trusted)  # before the large file
         with suppress(MissingFileError):  # `_load` gives the reason
             fetch_own(WEIGHTS_FILE, commit)
-        return _with_structure(outlined, config.parent)
+        return outlined
 
 
 def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, trusted: bool) -> Preset:
@@ -180,12 +175,19 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
         raise PresetError(f"{name}: {error}") from error
 
 
-def _with_structure(preset: Preset, folder: Path) -> Preset:
-    """The preset with what its network says of itself once it has its weights."""
-    try:
-        network = _load(preset, folder)
-    except PresetError as error:
-        raise PresetError(f"{preset.name}: {error}") from error
+def prove(preset: Preset, on_module: Callable[[], object] = lambda: None) -> Preset:
+    """The preset with what its network says of itself once it has its weights, which a few passes prove.
+
+    Before each of its modules runs, ``on_module`` is called; what that raises ends it. Raises as ``custom_preset``.
+    """
+    folder, most = Path(preset.repo), limits.MAX_JSON_BYTES
+    with nullcontext() if preset.trusted else visitor_cache.in_use(preset.repo, preset.revision):
+        if preset.source != "folder":
+            folder = fetch(preset.repo, CONFIG_FILE, preset.revision, trusted=preset.trusted, max_bytes=most).parent
+        try:
+            network = _load(preset, folder, on_module)
+        except PresetError as error:
+            raise PresetError(f"{preset.name}: {error}") from error
     config = replace(network.config, num_classes=preset.config.num_classes)
     sizes = preset.patch_sizes
     if hasattr(network.module, "set_input_size"):
@@ -196,7 +198,13 @@ def _with_structure(preset: Preset, folder: Path) -> Preset:
             for p in sizes
             if p <= limits.MAX_VISITOR_PATCH and limits.is_affordable(preset.config, p, has_mask=preset.has_mask)
         )
-    return replace(preset, config=config, structure=network.structure, patch_sizes=sizes)
+    proved = replace(preset, config=config, structure=network.structure, patch_sizes=sizes)
+    if preset.source != "folder":
+        with _lock:
+            if len(_repositories) >= MOST_REPOSITORIES:
+                del _repositories[next(iter(_repositories))]  # the oldest
+            _repositories[preset.name, preset.trusted] = proved
+    return proved
 
 
 @torch.inference_mode(False)
@@ -209,7 +217,7 @@ def load_network(preset: Preset, patch_size: int) -> TracedViT:
 
 
 @torch.inference_mode(False)  # no method that needs gradients could use an inference tensor
-def _load(preset: Preset, folder: Path) -> TracedViT:
+def _load(preset: Preset, folder: Path, on_module: Callable[[], object] = lambda: None) -> TracedViT:
     path = folder / WEIGHTS_FILE
     if not path.is_file():
         raise CheckpointError(
@@ -230,7 +238,8 @@ def _load(preset: Preset, folder: Path) -> TracedViT:
         module = _with_words(module, preset, folder)
     if preset.structure is not None:
         return TracedViT(module, preset.config, preset.structure)
-    network = adapt(module, preset.image_size, patch_size=preset.config.patch_size)
+    with hooked(module.modules(), lambda *_: on_module()):
+        network = adapt(module, preset.image_size, patch_size=preset.config.patch_size)
     network.config = replace(network.config, num_classes=preset.config.num_classes)
     return network
 

@@ -29,9 +29,13 @@ export function createDrawing(stage, server) {
       stage.isNewDrawing = false;
       moments.add(result, length);
     }
-    Object.assign(host.dataset, { run: result.run, top1: result.predictions[0]?.name ?? "" });
+    name(result);
     redraw(stage);
   }
+
+  /** For those who wait for an answer. */
+  const name = (result) =>
+    Object.assign(host.dataset, { run: result?.run ?? "", top1: result?.predictions[0]?.name ?? "" });
 
   const isAsking = () => sketch.isDrawing() || sketch.isWritten() || stage.parts.dropping.isBrushing() || camera.isOn();
 
@@ -81,9 +85,14 @@ export function createDrawing(stage, server) {
     redraw(stage);
   });
 
+  let under = /** @type {any} */ (undefined); // the picture on which a stroke is being drawn
+
   sketch.subscribe(host, () => {
     const before = moments.list().length;
     moments.follow(sketch.strokes());
+    const isTakenBack = under !== undefined && !sketch.isDrawing() && sketch.picture() === under;
+    under = sketch.isDrawing() ? sketch.picture() : undefined;
+    if (isTakenBack) goBack();
     if (sketch.isDrawing() || sketch.isWritten()) {
       if (before && !moments.list().length) stage.isNewDrawing = true;
       moments.scrub(null);
@@ -110,6 +119,13 @@ export function createDrawing(stage, server) {
     if (isOfDrawing) moments.add(result, inkLength(strokes), { isLast: true });
   }
 
+  /** The result on the stage is what is said again. */
+  function goBack() {
+    end(stage.result);
+    name(stage.result);
+    redraw(stage);
+  }
+
   canvas.addEventListener("pointermove", (event) => {
     if (!isOn() || sketch.isDrawing() || event.pointerType !== "mouse") return;
     const hovered = patchOnPaper(stage, event);
@@ -130,8 +146,7 @@ export function createDrawing(stage, server) {
         onEnd(isWhole) {
           if (sketch.isDrawing()) return; // a stroke of the visitor's has ended it
           stage.isInvited = isWhole;
-          end(stage.result);
-          redraw(stage);
+          goBack();
         },
       });
     },

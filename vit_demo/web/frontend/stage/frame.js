@@ -229,7 +229,7 @@ function mechanismOf({ result, doubt, isOwn }) {
  * their order where there are few (`isFixed`), else the first ones, and in a live result, which has no others, all that
  * come next, too. `before` is the share with all squares, or null.
  */
-function answersOf({ verb, result, whole, doubt, live }) {
+function answersOf({ verb, result, whole, doubt, change, live }) {
   const { predictions } = result;
   const isFew = predictions.length > 0 && predictions.length <= FEW && (!live || result.early);
   const isFixed = Boolean(isFew) && predictions[0].scores === "softmax";
@@ -242,7 +242,7 @@ function answersOf({ verb, result, whole, doubt, live }) {
     isFixed,
     isLive: Boolean(live),
     isUnsure: doubt !== "sure" && doubt !== "none",
-    isOther: !isWhole && predictions[0]?.index !== whole.predictions[0]?.index,
+    isOther: change === "other",
     rows: listed.map((one) => {
       const before = isWhole ? null : whole.predictions.find(({ index }) => index === one.index);
       return {
@@ -282,11 +282,12 @@ function stripOf({ task, verb, moments = [], at, guesses, live }) {
 }
 
 /** The two leading answers, which pull at one rope; its scale is that of the logarithm of their odds. */
-function ropeOf({ result, whole }) {
+function ropeOf({ result, whole, doubt }) {
   const [first, second] = result?.predictions ?? [];
   if (!second || first.scores !== "softmax") return { kind: "none" };
   const isBefore = second.index === whole.predictions[0].index;
-  const [left, right] = isBefore ? [second, first] : [first, second];
+  const names = [doubt === "sure" ? first.label : `${first.label}?`, second.label];
+  const [left, right] = isBefore ? names.reverse() : names;
   const odds = first.probability / Math.max(second.probability, 1e-12);
   const place = Math.min(1, Math.log(odds) / ROPE) * (isBefore ? -1 : 1) || 0;
   const values = { one: first.label, other: second.label };
@@ -296,14 +297,14 @@ function ropeOf({ result, whole }) {
       : odds < 1.05
         ? translate("*{one}* and *{other}* are as likely", values)
         : translate("*{one}* is {odds} times as likely as *{other}*", { ...values, odds: formatOdds(odds) });
-  return { kind: "rope", left: left.label, right: right.label, place, words };
+  return { kind: "rope", left, right, place, words };
 }
 
 /** Two significant digits, in groups of three. */
 const formatOdds = (/** @type {number} */ odds) =>
   odds < 10 ? formatSignificant(odds, 2) : formatInteger(Number(odds.toPrecision(2)));
 
-/** What would be said after each block, for the blocks of a result: {label, name, probability, number, isFinal}. */
+/** What would be said after each block of a result, [{label, probability}]; null where that must be asked for. */
 export function earlyOf(result) {
   if (!result.early) return null;
   const { early, numBlocks, predictions } = result;

@@ -32,7 +32,7 @@ export function createLine(host, { onScrub }) {
 
   function leave() {
     isHeld = false;
-    if (line.kind === "strip" && line.at !== null) onScrub(null);
+    if (line.kind === "strip") onScrub(null); // though the moment may not be painted yet
   }
 
   canvas.addEventListener("pointerdown", (event) => {

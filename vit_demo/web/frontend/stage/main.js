@@ -80,7 +80,8 @@ export async function mount({ element, props, server, watch, ...given }) {
   find(".tour").hidden = !data.stepCode;
   find(".tour").addEventListener("click", () => change(stage, { section: "steps" }));
   find(".ways [data-section]").hidden = !host.querySelector(".teach");
-  host.addEventListener("click", ({ target: { dataset } }) => {
+  host.addEventListener("click", ({ target }) => {
+    const { dataset } = target.closest("button") ?? target; // what is pressed may be a word in it
     if (dataset.show) showWord(stage, dataset.show);
     if (dataset.mode) chooseMode(stage, dataset.mode);
     if (!dataset.section) return;

@@ -6,6 +6,7 @@ import { inkLength, sameStart } from "../pad/strokes.js";
 const COUNTS = 250; // milliseconds for which an answer must stand to be a guess
 const SAME = 0.005; // of the paper's side, by which a stroke that has ended may differ from itself while it was drawn
 const MOST = 900; // moments of a drawing
+const NETWORK = ["preset", "patch_size"]; // of a source: what names the network that was asked
 
 /** The moments of one drawing, in their order: {length of the ink, time in milliseconds, result}. */
 export function createMoments() {
@@ -24,6 +25,8 @@ export function createMoments() {
 
   /** What is said of the drawing as it is; `isLast` for the ordinary result, which takes the place of the last answer. */
   function add(result, length, { isLast = false, time = performance.now() } = {}) {
+    const before = list.at(-1)?.result.source;
+    if (before && NETWORK.some((each) => before[each] !== result.source[each])) list = []; // another network said that
     if (isLast && list.length && list.at(-1).length >= length - SAME) list.pop();
     list.push({ result, length, time });
     if (list.length > MOST) list.shift();
@@ -44,8 +47,8 @@ export function createMoments() {
 
 /**
  * The guesses of moments, in their order: {index, label, from, to, isSure, surest}, in lengths of ink. An answer that stood
- * for less than a quarter of a second is none, unless it is the last; equal neighbours are one. `isUnsure(result)` is the
- * page's rule of doubt.
+ * for less than a quarter of a second is none, unless it is the last; equal neighbours are one. One is sure if it ever was, but
+ * the last is the answer, and as sure as that. `isUnsure(result)` is the page's rule of doubt.
  */
 export function guessesOf(/** @type {any[]} */ moments, /** @type {(result: any) => boolean} */ isUnsure) {
   const runs = /** @type {any[]} */ ([]);
@@ -66,8 +69,14 @@ export function guessesOf(/** @type {any[]} */ moments, /** @type {(result: any)
   const guesses = /** @type {any[]} */ ([]);
   for (const run of stood) {
     const last = guesses.at(-1);
-    if (last?.index !== run.index) guesses.push({ ...run });
-    else Object.assign(last, { to: run.to, isSure: last.isSure || run.isSure });
+    if (last?.index !== run.index) {
+      guesses.push({ ...run });
+      continue;
+    }
+    Object.assign(last, { to: run.to, isSure: last.isSure || run.isSure });
+    if (last.surest.probability < run.surest.probability) last.surest = run.surest;
   }
+  const newest = moments.at(-1)?.result;
+  if (newest?.predictions.length) guesses.at(-1).isSure = !isUnsure(newest);
   return guesses;
 }

@@ -94,7 +94,7 @@ export function create(card, { pickClass }) {
     }
   }
 
-  /** Writes the answers of a frame; without any, empty rows. */
+  /** Writes the answers of a frame; without any, empty rows, as high as they were. */
   function write(answers) {
     const shown = answers?.rows ?? [];
     const isFixed = answers ? answers.isFixed : card.matches(".fixed") && pageState.get()?.task !== "photos";

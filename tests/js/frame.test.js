@@ -1,0 +1,344 @@
+// The words and marks of the first screen: one rule of doubt, sentences that follow their numbers, one history.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import "./helpers.js";
+import { changeOf, countOf, doubtOf, earlyOf, frameOf } from "../../vit_demo/web/frontend/stage/frame.js";
+
+const SURE_FROM = 0.6; // of the tests: below, the server says that the network is unsure
+
+const plain = (text) => text.replaceAll("\u00a0", " ").replaceAll("*", "");
+const percentOf = (value) => (value >= 0.9995 ? ">99.9 %" : value < 0.001 ? "<0.1 %" : `${(100 * value).toFixed(1)} %`);
+const combinations = (table) =>
+  Object.entries(table).reduce(
+    (all, [name, values]) => all.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
+    [{}],
+  );
+
+/** A result whose classes have these probabilities, in the order of the classes. */
+function resultOf(probabilities, { dropped = [], scores = "softmax", ...more } = {}) {
+  const predictions = probabilities
+    .map((probability, index) => ({ index, name: `${index}`, label: `${index}`, probability, scores }))
+    .sort((one, other) => other.probability - one.probability);
+  const isSure = !predictions.length || predictions[0].probability >= SURE_FROM;
+  return {
+    ...{ predictions, dropped, confident: isSure, source: {}, pixelated: true, exampleDigit: undefined },
+    ...{ numPatches: 16, rows: 4, columns: 4, numBlocks: 6, tokenOf: Int32Array.from({ length: 16 }, (_, i) => i) },
+    ...more,
+  };
+}
+
+/** Ten classes of which the seventh and the third have these probabilities; the others share what is left. */
+function ten(seven, three = (1 - seven) / 10, more = {}) {
+  const rest = (1 - seven - three) / 8;
+  const all = Array(10).fill(rest);
+  [all[7], all[3]] = [seven, three];
+  return resultOf(all, more);
+}
+
+function given(part) {
+  const { result, whole = result } = part;
+  const choices = { pinned: null, hovered: null };
+  const others = { live: false, moments: [], at: null, choices, map: null, isLooking: true, isOwn: true };
+  return { verb: "draw", task: "digits", invites: false, found: null, ...others, ...part, whole };
+}
+
+const frame = (part) => frameOf(given(part));
+const momentsOf = (...answers) => answers.map(([result, length, time]) => ({ result, length, time }));
+
+const DOUBTS = [
+  [0.9996, 0.0001, "sure"],
+  [0.91, 0.05, "sure"],
+  [0.6, 0.3, "sure"],
+  [0.58, 0.3, "leans"],
+  [0.5, 0.49, "leans"],
+  [0.46, 0.33, "unsure"],
+  [0.1, 0.1, "unsure"], // an X, or a line
+];
+
+test("one rule of doubt holds for every word and mark, whatever one does", () => {
+  const verbs = { draw: [0], rub: [0, 3] };
+  for (const [seven, three, doubt] of DOUBTS) {
+    const about = `${seven}, ${three}`;
+    assert.equal(doubtOf(ten(seven, three)), doubt, about);
+    for (const [verb, counts] of Object.entries(verbs)) {
+      for (const count of counts) {
+        const result = ten(seven, three, { dropped: Array.from({ length: count }, (_, patch) => patch) });
+        const moments = momentsOf([result, 1, 0]);
+        const { headline, mechanism, answers, line, doubt: said } = frame({ verb, result, whole: ten(0.95), moments });
+        const where = `${about}, ${verb}, without ${count}`;
+        assert.equal(said, doubt, where);
+        const isSure = doubt === "sure";
+        const text = plain(headline.text);
+        const words = { sure: /says 7/i, leans: /leans to 7: /i, unsure: /is unsure: \d [\d.]+ %, \d [\d.]+ %\./i };
+        for (const [kind, pattern] of Object.entries(words)) {
+          assert.equal(pattern.test(text), kind === doubt, `${where}: ${text}`);
+        }
+        const ends = { sure: "and says 7.", leans: "and leans to 7.", unsure: "and is unsure." };
+        assert.ok(plain(mechanism).endsWith(ends[doubt]), `${where}: ${mechanism}`);
+        assert.equal(answers.isUnsure, !isSure, where);
+        const marks = line.kind === "rope" ? [line.left, line.right] : line.guesses.map((one) => one.isSure);
+        if (line.kind === "strip") assert.deepEqual(marks, [isSure], where);
+        else assert.equal(marks.filter((name) => name.endsWith("?")).length, isSure ? 0 : 1, `${where}: ${marks}`);
+      }
+    }
+  }
+});
+
+test("an answer below the threshold is never another answer", () => {
+  const whole = ten(0.95);
+  for (const [seven, three, doubt] of DOUBTS) {
+    const other = ten(three, seven, { dropped: [1, 2] }); // now 3 leads
+    const isOther = doubt === "sure";
+    assert.equal(changeOf(other, whole), isOther ? "other" : "unsure");
+    const { headline, answers } = frame({ verb: "rub", result: other, whole });
+    assert.equal(answers.isOther, isOther, `${seven}`);
+    assert.equal(/it says 3/.test(plain(headline.text)), isOther, headline.text);
+  }
+});
+
+test("of a photo it says what it sees, by the same rule", () => {
+  for (const [seven, three, doubt] of DOUBTS) {
+    const result = ten(seven, three, { pixelated: false });
+    const { headline, mechanism, answers } = frame({ result, task: "photos" });
+    assert.equal(plain(headline.text) === "It sees: 7.", doubt === "sure", headline.text);
+    assert.equal(/is unsure/.test(headline.text), doubt === "unsure", headline.text);
+    assert.equal(/and is unsure\.$/.test(mechanism), doubt === "unsure", mechanism);
+    assert.equal(answers.isUnsure, doubt !== "sure");
+  }
+});
+
+test("what has no classes, or scores that are no probabilities, is not said to be sure or unsure", () => {
+  assert.equal(doubtOf(resultOf([])), "none");
+  const without = frame({ result: resultOf([]), verb: "draw" });
+  assert.match(without.headline.text, /no classes/);
+  assert.match(without.mechanism, /and has a list of numbers for each\.$/);
+  for (const scores of ["sigmoid", "none"]) {
+    const result = resultOf([0.3, 0.2], { scores });
+    assert.equal(doubtOf(result), "sure", "no softmax says how sure it is of one among all");
+    assert.equal(frame({ result, verb: "rub" }).line.kind, "none", "and none pulls at a rope");
+  }
+});
+
+test("sentences about rubbed squares compare with the whole picture and follow its numbers", () => {
+  const shares = [0.62, 0.76, 0.9004, 0.90041, 0.99, 0.9996];
+  for (const { before, after, count } of combinations({ before: shares, after: shares, count: [1, 5] })) {
+    const whole = ten(before);
+    const result = ten(after, undefined, { dropped: Array.from({ length: count }, (_, patch) => patch) });
+    assert.equal(countOf(result, whole), count);
+    const said = plain(frame({ verb: "rub", result, whole }).headline.text);
+    const squares = count === 1 ? "1 square" : `${count} squares`;
+    const [one, two] = [before, after].map(percentOf);
+    const surer = after > before ? "and is surer" : "but is less sure";
+    const expected =
+      one === two
+        ? `Without ${squares} it still says 7: ${two}.`
+        : `Without ${squares} it still says 7, ${surer}: ${one} became ${two}.`;
+    assert.equal(said, expected);
+  }
+});
+
+test("a picture that came without some squares is compared with nothing that was never there", () => {
+  const whole = ten(0.9, undefined, { dropped: [0, 1] }); // a link's, whose squares cannot be restored
+  const { headline, answers } = frame({ verb: "rub", result: whole, whole });
+  assert.equal(plain(headline.text), "It says 7.");
+  assert.ok(answers.rows.every(({ before }) => before === null));
+});
+
+test("the mechanism counts all squares, says those that are gone, and calls yours what you drew", () => {
+  const table = { pixelated: [true, false], digit: [undefined, 7], isOwn: [true, false], seven: [0.9, 0.55, 0.3] };
+  for (const { pixelated, digit, isOwn, seven } of combinations(table)) {
+    for (const dropped of [[], [4], [1, 2, 3]]) {
+      if (!pixelated && (digit !== undefined || isOwn)) continue;
+      const result = ten(seven, undefined, { pixelated, exampleDigit: digit, dropped });
+      const text = plain(frame({ verb: "draw", result, isOwn, task: pixelated ? "digits" : "photos" }).mechanism);
+      assert.match(text, /^The network cuts .* into 16 squares[,;]/);
+      assert.match(text, / look at each other 6 times, and /);
+      assert.equal(
+        /; 1 is gone\.|; 3 are gone\./.exec(text)?.[0] ?? "",
+        ["", "; 1 is gone.", "", "; 3 are gone."][dropped.length],
+      );
+      const isYours = isOwn && digit === undefined && !dropped.length;
+      assert.equal(/\byour\b/.test(text), isYours, text);
+      const isNamed = /(?:your|this) 7 /.test(text);
+      assert.equal(isNamed, pixelated && !dropped.length && (digit !== undefined || (isOwn && seven === 0.9)), text);
+    }
+  }
+});
+
+test("the bars are the network's own numbers; few classes keep their places, many are in the order of their share", () => {
+  for (const count of [2, 10, 12, 13, 40]) {
+    const shares = Array.from({ length: count }, (_, i) => ((i * 7) % count) + 1);
+    const sum = shares.reduce((total, share) => total + share, 0);
+    const result = resultOf(shares.map((share) => share / sum));
+    const { isFixed, rows } = frame({ result }).answers;
+    assert.equal(isFixed, count <= 12);
+    const ordered = [...result.predictions.keys()];
+    const indices = isFixed ? ordered : result.predictions.slice(0, 5).map(({ index }) => index);
+    assert.deepEqual(
+      rows.map(({ index }) => index),
+      indices,
+    );
+    for (const { index, share, number, isFirst } of rows) {
+      assert.equal(share, shares[index] / sum);
+      assert.equal(plain(number), percentOf(share));
+      assert.equal(isFirst, index === result.predictions[0].index);
+    }
+  }
+  const { rows, isFixed } = frame({ result: resultOf([2.5, -1], { scores: "none" }) }).answers;
+  assert.deepEqual([isFixed, ...rows.map(({ share }) => share)], [false, 0, 0], "no bar for what is no share");
+});
+
+test("every bar keeps its mark of before, and the rivals are the two that lead now", () => {
+  const whole = ten(0.9, 0.05);
+  const result = ten(0.2, 0.7, { dropped: [5] });
+  const { rows } = frame({ verb: "rub", result, whole }).answers;
+  for (const { index, before } of rows) {
+    const { probability } = whole.predictions.find((one) => one.index === index);
+    assert.deepEqual([before.share, plain(before.number)], [probability, percentOf(probability)]);
+  }
+  assert.deepEqual(
+    rows.filter(({ isRival }) => isRival).map(({ index }) => index),
+    [3, 7],
+  );
+  const drawn = frame({ verb: "draw", result: whole }).answers.rows;
+  assert.ok(
+    drawn.every(({ isRival, before }) => isRival && before === null),
+    "who draws compares with nothing",
+  );
+});
+
+test("the rope says how many times as likely, and its knot is the logarithm of that, nearer to who leads", () => {
+  const whole = ten(0.9, 0.05);
+  for (const [seven, three, times] of [
+    [0.48, 0.48, "7 and 3 are as likely|3 and 7 are as likely"],
+    [0.6, 0.3, "7 is 2.0 times as likely as 3"],
+    [0.3, 0.6, "3 is 2.0 times as likely as 7"],
+    [0.96, 0.004, "7 is 240 times as likely as 3"],
+    [0.9, 0.00001, "7 is 90,000 times as likely as 3"],
+    [0.99999999, 1e-9, "7 is over a million times as likely as 3"],
+  ]) {
+    const result = resultOf([0, 0, 0, three, 0, 0, 0, seven, 0, 0], { dropped: [5] });
+    const { kind, left, right, place, words } = frame({ verb: "rub", result, whole }).line;
+    assert.equal(kind, "rope");
+    assert.ok(times.split("|").includes(plain(words)), words);
+    assert.deepEqual(
+      [left, right].map((name) => name.replace("?", "")),
+      ["7", "3"],
+      "the answer of before is left",
+    );
+    const wanted = Math.sign(seven - three) * Math.min(1, Math.abs(Math.log(seven / three)) / 12);
+    assert.ok(Math.abs(place - wanted) < 1e-9, `${place} is not ${wanted}`);
+  }
+});
+
+test("headline and strip tell one history: what stood for 250 ms, neighbours once, and the answer at the end", () => {
+  const [one, seven, nine, unsure] = [
+    resultOf([0, 0.95]),
+    ten(0.9),
+    resultOf([...Array(9).fill(0.01), 0.91]),
+    ten(0.4),
+  ];
+  const cases = [
+    [momentsOf([one, 1, 0], [seven, 2, 249], [nine, 3, 600]), ["7", "9"], "a first answer of 249 ms is none"],
+    [momentsOf([one, 1, 0], [seven, 2, 250], [nine, 3, 600]), ["1", "7", "9"], "one of 250 ms is a guess"],
+    [momentsOf([one, 1, 0], [seven, 2, 300], [one, 3, 310]), ["1"], "equal neighbours are one"],
+    [momentsOf([one, 1, 0], [one, 2, 300], [seven, 3, 600], [nine, 4, 605]), ["1", "9"], "the last is the answer"],
+    [momentsOf([unsure, 1, 0], [one, 2, 400]), ["7?", "1"], "an unsure one has its mark"],
+    [momentsOf([seven, 1, 0], [unsure, 2, 400]), ["7?"], "the last segment is as sure as the answer is"],
+  ];
+  for (const [moments, expected, why] of cases) {
+    const { result } = moments.at(-1);
+    const { headline, line } = frame({ moments, result });
+    const names = line.guesses.map(({ label, isSure }) => (isSure ? label : `${label}?`));
+    assert.deepEqual(names, expected, why);
+    assert.equal(line.guesses.at(-1).index, result.predictions[0].index, why);
+    const was = expected.slice(0, -1);
+    assert.equal(headline.was, was.length ? `${was.join(" … ")} …` : "", why);
+    assert.match(headline.text, was.length ? /^it / : /^It /, "a sentence begins once");
+    assert.deepEqual(
+      line.parts.map(({ probability }) => probability),
+      moments.map((moment) => moment.result.predictions[0].probability),
+    );
+  }
+});
+
+test("the headline tells at most the last three guesses, and none of a moment that is looked at", () => {
+  const moments = momentsOf(
+    ...[1, 2, 3, 4, 5].map((digit, i) => [
+      resultOf(Array.from({ length: 10 }, (_, k) => (k === digit ? 0.91 : 0.01))),
+      i + 1,
+      400 * i,
+    ]),
+  );
+  const { result } = moments.at(-1);
+  assert.equal(frame({ moments, result }).headline.was, "2 … 3 … 4 …");
+  const back = frame({ moments, at: 1, result: moments[1].result });
+  assert.deepEqual([back.headline.was, plain(back.headline.text), back.headline.next], ["", "It says 2.", ""]);
+  assert.equal(plain(back.line.words), "2, 91.0 %");
+});
+
+test("what one can do next is said at rest alone, of the page's own digit and of the verb", () => {
+  const result = ten(0.95);
+  const next = (part) => plain(frame({ result, ...part }).headline.next);
+  assert.equal(next({ invites: true }), "Now you: draw a digit.");
+  assert.equal(next({ invites: false }), "");
+  assert.equal(next({ invites: true, live: true }), "");
+  assert.equal(next({ invites: true, at: 0, moments: momentsOf([result, 1, 0]) }), "");
+  const many = Array.from({ length: 10 }, (_, patch) => patch);
+  const rub = (part, dropped = [], seven = 0.95) =>
+    next({ verb: "rub", whole: result, result: ten(seven, undefined, { dropped }), ...part });
+  assert.equal(rub({}), "Can you make it say something else?");
+  assert.equal(rub({}, many), "Let it search?");
+  assert.equal(rub({}, many, 0.4), "", "an unsure answer is no defeat");
+  assert.equal(rub({}, [1]), "");
+  const found = { patches: [1, 2], dropped: [1, 2] };
+  assert.equal(rub({ found: { ...found, is_minimal: true } }, [1, 2], 0.01), "No fewer are known.");
+  assert.equal(rub({ found: { ...found, is_minimal: false } }, [1, 2], 0.01), "Fewer may do.");
+  assert.equal(rub({ found: { ...found, is_minimal: true } }, [1], 0.9), "", "other squares are out now");
+  assert.equal(rub({ found: { patches: null } }), "Whatever is rubbed out, it says 7 down to its last square.");
+  assert.equal(rub({ whole: resultOf([1]), result: resultOf([1]) }), "", "one class cannot become another");
+});
+
+test("a square is named by its place, and what it looks at is what the map is strongest at", () => {
+  const result = ten(0.9);
+  const map = (strongest) => Float32Array.from({ length: 16 }, (_, patch) => (patch === strongest ? 0.5 : 0.03));
+  const says = (part) => plain(frame({ verb: "look", result, ...part }).headline.text);
+  const from = (pinned, hovered = null) => ({ choices: { pinned, hovered } });
+  assert.equal(says({}), "Choose a square: what does it look at?");
+  assert.equal(says({ ...from(6), map: map(9) }), "Row 2, column 3 looks at row 3, column 2 most.");
+  assert.equal(says({ ...from(null, 6), map: map(6) }), "Row 2, column 3 looks at itself most.");
+  assert.equal(says({ ...from(6), map: null }), "Row 2, column 3 …", "nothing is said of a map that is not there");
+  assert.equal(says({ isLooking: false, ...from(6) }), "Choose a square to read its value.");
+  const gone = ten(0.9, undefined, { tokenOf: Int32Array.from({ length: 16 }, () => -1) });
+  assert.equal(
+    plain(frame({ verb: "look", result: gone, ...from(6) }).headline.text),
+    "Choose a square: what does it look at?",
+  );
+});
+
+test("without a result the first screen invites, and shows neither answer nor line", () => {
+  for (const [task, words] of [
+    ["digits", /^Draw a digit/],
+    ["photos", /^Choose a photo/],
+  ]) {
+    const { headline, mechanism, answers, line } = frameOf({ ...given({ result: null }), whole: null, task });
+    assert.match(headline.text, words);
+    assert.deepEqual([headline.was, headline.next, mechanism, answers], ["", "", "", null]);
+    assert.equal(line.kind, task === "digits" ? "strip" : "none");
+  }
+});
+
+test("the early answer of a block is its most likely class", () => {
+  const classes = 10;
+  const early = Float32Array.from({ length: 7 * classes }, (_, i) => ((i * 37) % 101) / 101);
+  const found = earlyOf(ten(0.9, undefined, { early }));
+  for (let block = 0; block < 6; block++) {
+    const shares = [...early.slice((block + 1) * classes, (block + 2) * classes)];
+    const best = Math.max(...shares);
+    assert.deepEqual([found[block].label, found[block].probability], [`${shares.indexOf(best)}`, best]);
+  }
+  assert.equal(found.length, 6);
+  assert.equal(earlyOf(ten(0.9)), null, "of many classes they are asked for");
+});

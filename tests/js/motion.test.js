@@ -1,0 +1,99 @@
+// How the picture moves: a glide has its time, the squares follow the ink, and with reduced motion all is just there.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { createMotion } from "../../vit_demo/web/frontend/stage/motion.js";
+import { placeOfBox } from "../../vit_demo/web/frontend/stage/paper.js";
+
+const box = { left: 0.2, top: 0.1, side: 0.5 };
+const wanted = (part = {}) => ({ seen: 0, box, follows: false, dropped: new Set(), ...part });
+
+/** Steps of 16 ms, from a time on, until nothing moves: all that was shown. */
+function run(motion, next, start, still = false) {
+  const shown = [];
+  for (let now = start; shown.length < 200; now += 16) {
+    shown.push({ now, ...motion.step(next, now, still) });
+    if (!shown.at(-1).moves) return shown;
+  }
+  throw new Error("it never rests");
+}
+
+test("a change of verb glides for 300 ms, one way, and the first picture is just there", () => {
+  const motion = createMotion();
+  assert.deepEqual(
+    [motion.step(wanted({ seen: 1 }), 0, false)].map(({ seen, moves }) => [seen, moves]),
+    [[1, false]],
+  );
+  const shown = run(motion, wanted({ seen: 0 }), 1000);
+  const levels = shown.map(({ seen }) => seen);
+  assert.equal(levels[0], 1, "it starts where it was");
+  assert.equal(levels.at(-1), 0);
+  assert.ok(
+    levels.every((level, i) => i === 0 || level <= levels[i - 1]),
+    "it never turns back",
+  );
+  assert.ok(
+    levels.some((level) => level > 0.2 && level < 0.8),
+    "it is seen on its way",
+  );
+  const lasted = shown.at(-1).now - 1000;
+  assert.ok(lasted >= 300 && lasted < 332, `${lasted} ms`);
+});
+
+test("a glide that is taken back returns from where it is", () => {
+  const motion = createMotion();
+  motion.step(wanted(), 0, false);
+  motion.step(wanted({ seen: 1 }), 100, false);
+  const there = motion.step(wanted({ seen: 1 }), 250, false).seen;
+  assert.ok(there > 0 && there < 1);
+  assert.equal(motion.step(wanted({ seen: 0 }), 250, false).seen, there);
+});
+
+test("the squares follow the ink while one draws, and are where they belong else", () => {
+  const motion = createMotion();
+  motion.step(wanted(), 0, false);
+  const next = { left: 0.4, top: 0.3, side: 0.3 };
+  const shown = run(motion, wanted({ box: next, follows: true }), 16);
+  assert.ok(shown.length > 3 && shown[0].box.left > box.left && shown[0].box.left < next.left);
+  assert.deepEqual(shown.at(-1).box, next);
+  assert.deepEqual(motion.step(wanted({ box }), 900, false).box, box, "a finished picture jumps nowhere else");
+  assert.equal(motion.step(wanted({ box: null }), 916, false).box, null, "a photo has none");
+});
+
+test("a square that is rubbed out is lifted once, and one that is back lies still", () => {
+  const motion = createMotion();
+  motion.step(wanted({ seen: 1 }), 0, false);
+  const first = motion.step(wanted({ seen: 1, dropped: new Set([5]) }), 16, false).lifted.get(5);
+  assert.ok(first > 0 && first < 1);
+  assert.equal(run(motion, wanted({ seen: 1, dropped: new Set([5]) }), 32).at(-1).lifted.size, 0);
+  motion.step(wanted({ seen: 1, dropped: new Set([5, 6]) }), 900, false);
+  assert.deepEqual([...motion.step(wanted({ seen: 1 }), 916, false).lifted.keys()], []);
+});
+
+test("with reduced motion everything is there with its first frame", () => {
+  const motion = createMotion();
+  motion.step(wanted(), 0, true);
+  const next = { left: 0.4, top: 0.3, side: 0.3 };
+  const shown = motion.step(wanted({ seen: 1, box: next, follows: true, dropped: new Set([1]) }), 16, true);
+  assert.deepEqual([shown.seen, shown.box, shown.lifted.size, shown.moves], [1, next, 0, false]);
+});
+
+test("the network's squares lie on the ink at first, and are the whole picture at last", () => {
+  const width = 400;
+  const paper = placeOfBox(box, 0, width);
+  assert.deepEqual(paper.view, { left: -0, top: -0, side: width });
+  assert.deepEqual(paper.place, { left: 80, top: 40, width: 200, height: 200 });
+  const seen = placeOfBox(box, 1, width);
+  assert.deepEqual(seen.place, { left: 0, top: 0, width, height: width });
+  for (const share of [0, 0.3, 0.7, 1]) {
+    const { view, place } = placeOfBox(box, share, width);
+    for (const [at, from] of [
+      ["left", view.left],
+      ["top", view.top],
+    ]) {
+      assert.ok(Math.abs(from + box[at] * view.side - place[at]) < 1e-9, "ink and squares move as one");
+    }
+    assert.ok(Math.abs(box.side * view.side - place.width) < 1e-9);
+  }
+});
