@@ -29,7 +29,7 @@ from benchmarks.server import Server
 from vit_demo.web.catalog.example_digits import DIGITS, PEN_WIDTH, SIDE, smooth
 
 HEAD = """\
-| visitors | addresses | answers a s | of each | median gap ms | longest | told to wait | CPU ms | ordinary ms | times alone |
+| visitors | addresses | answers a s | of each | median gap ms | longest | waits | CPU ms | ordinary ms | times alone |
 |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
 MOVES = 45
 """Pictures of a stroke while it is drawn."""

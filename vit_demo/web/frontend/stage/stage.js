@@ -207,13 +207,13 @@ function updateActs(stage) {
   undo.hidden = verb === "look" || (!isPaper(stage) && verb !== "rub");
   again.hidden = verb !== "draw" || !isPaper(stage);
   again.disabled = sketch.isEmpty();
-  updateFilm(stage, verb);
+  updatePhotoWays(stage, verb);
   back.hidden = verb !== "rub";
   back.disabled = !drops;
 }
 
 /** The ways to a photo, below the picture. */
-function updateFilm(stage, verb) {
+function updatePhotoWays(stage, verb) {
   const { find, host } = stage;
   const { task, photos } = pageState.get();
   const isOfPhoto = task === "photos" && sketch.isOpen();
