@@ -23,8 +23,8 @@ NETWORK = """() => {
     }
   };
 }"""
-"""Counts the questions of a stroke that is still being drawn, keeps the newest answer's run, and loses or holds answers; counts
-the strokes that have ended."""
+"""Counts the questions of a stroke that is still being drawn, keeps the newest answer's run, loses or holds answers;
+counts the strokes that have ended."""
 
 WATCH = """(selector) => {
   const parts = [...document.querySelectorAll(selector)];
@@ -113,9 +113,10 @@ CLOCK = """() => {
   };
   window.isHeld = () => time !== null;
 }"""
-"""Time that stands still once a part is there, a pencil if no other is named, and then passes by `pass(milliseconds)`."""
+"""Time that stands still once a part is there, by default a pencil, and then passes by `pass(milliseconds)`."""
 
-HEARD = """() => [...document.querySelectorAll("[aria-live], [role=status], [role=alert]")].map((each) => each.textContent)"""
+HEARD = """() => [...document.querySelectorAll("[aria-live], [role=status], [role=alert]")]
+  .map((each) => each.textContent)"""
 
 
 def frames(page: Page, count: int = 2) -> None:

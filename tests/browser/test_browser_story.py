@@ -1,4 +1,4 @@
-"""The first screen at every width: what belongs to it is in sight, nothing moves or is cut, and its numbers are true."""
+"""The first screen at every width: what belongs to it is in sight, nothing moves or is cut; its numbers are true."""
 
 from collections.abc import Callable, Iterator
 
@@ -76,7 +76,7 @@ def check(page: Page, act: str) -> None:
     result = shown_result(page)
     shares = [share for _, share in result.top(5)] if len(result.labels) > 12 else result.probabilities
     page.wait_for_function(
-        "numbers => String([...document.querySelectorAll('.bars .number')].map((each) => each.textContent)) === numbers",
+        "numbers => String([...document.querySelectorAll('.bars .number')].map(each => each.textContent)) === numbers",
         arg=",".join(percentage(float(share), NBSP) for share in shares),
     )
     assert said(page)["first"] == [result.top(1)[0][0]], act
@@ -146,6 +146,11 @@ def test_every_act_leaves_all_in_its_place(screens: Callable[[str], Page], size:
     page.locator(".next-act", has_text="No fewer are known.").wait_for()
     page.locator(".back").click()
     rubbed(page)
+    choose_what_is_shown(page)
+
+
+def choose_what_is_shown(page: Page) -> None:
+    """A square, words, bars and blocks, one after the other, each with its check."""
     look_from(page)
     page.locator(".picture").click(position={"x": 40, "y": 40})
     page.wait_for_function(f"{STAGE}.choices.pinned === 0")
