@@ -28,10 +28,9 @@ from benchmarks.load import drawings
 from benchmarks.server import Server
 from vit_demo.web.catalog.example_digits import DIGITS, PEN_WIDTH, SIDE, smooth
 
-HEAD = (
-    "| visitors | addresses | answers a s | of each | median gap ms | longest | told to wait | CPU ms | ordinary ms "
-    "| times alone |\n|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
-)
+HEAD = """\
+| visitors | addresses | answers a s | of each | median gap ms | longest | waits | CPU ms | ordinary ms | times alone |
+|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
 MOVES = 45
 """Pictures of a stroke while it is drawn."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 3.0

@@ -1,7 +1,13 @@
 """What a hand does on the picture, and what a test sees of it, at the sizes of the first screen."""
 
+import base64
+import io
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
 
 from .choosing import STAGE, Page, Points, on_paper
 
@@ -23,8 +29,7 @@ NETWORK = """() => {
     }
   };
 }"""
-"""Counts the questions of a stroke that is still being drawn, keeps the newest answer's run, loses or holds answers;
-counts the strokes that have ended."""
+"""Counts live questions and strokes that ended, keeps the run of the newest live answer, and loses or holds answers."""
 
 WATCH = """(selector) => {
   const parts = [...document.querySelectorAll(selector)];
@@ -51,7 +56,8 @@ WATCH = """(selector) => {
 """Compares with every frame where the parts are with where they were first."""
 
 FIXED = (
-    ".headline, .view, .strip, .line button, .predictions, .verbs button, .tour, .words button, .blocks, .scale, .ways"
+    ".headline, .view, .strip-of, .line button, .predictions, .verbs button, .tour, .words button, .blocks, .scale, "
+    ".ways"
 )
 """What stays where it is, whatever a visitor does."""
 
@@ -100,7 +106,7 @@ CLOCK = """() => {
   const [frame, now] = [window.requestAnimationFrame.bind(window), performance.now.bind(performance)];
   let time = null; // while it stands still
   let waiting = [];
-  const isTime = () => document.querySelector(window.holds ?? ".pencil:not([hidden])");
+  const isTime = () => document.querySelector(".pencil:not([hidden])");
   window.requestAnimationFrame = (callback) => {
     if (time === null && isTime()) [time, performance.now] = [now(), () => time];
     return time === null ? frame(callback) : waiting.push(callback);
@@ -113,10 +119,10 @@ CLOCK = """() => {
   };
   window.isHeld = () => time !== null;
 }"""
-"""Time that stands still once a part is there, by default a pencil, and then passes by `pass(milliseconds)`."""
+"""Time that stands still once the pencil writes, and then passes by ``pass(milliseconds)``, frame by frame."""
 
-HEARD = """() => [...document.querySelectorAll("[aria-live], [role=status], [role=alert]")]
-  .map((each) => each.textContent)"""
+HEARD = """() =>
+  [...document.querySelectorAll("[aria-live], [role=status], [role=alert]")].map((each) => each.textContent)"""
 
 
 def frames(page: Page, count: int = 2) -> None:
@@ -130,9 +136,21 @@ def said(page: Page) -> dict[str, Any]:
     return page.evaluate(SAID)
 
 
-def picture(page: Page) -> str:
+def picture(page: Page) -> NDArray[np.int16]:
     frames(page)
-    return page.locator(".picture").evaluate("canvas => canvas.toDataURL()")
+    return painted(page)
+
+
+def painted(page: Page) -> NDArray[np.int16]:
+    """The pixels of the picture in this frame."""
+    address = page.locator(".picture").evaluate("canvas => canvas.toDataURL()")
+    with Image.open(io.BytesIO(base64.b64decode(address.split(",")[1]))) as image:
+        return np.asarray(image.convert("RGB"), np.int16)
+
+
+def is_alike(one: NDArray[np.int16], other: NDArray[np.int16]) -> bool:
+    """Whether two pictures look the same: lines lie on fractions of pixels."""
+    return one.shape == other.shape and bool(np.abs(one - other).max() < 8)
 
 
 def run_of(page: Page) -> str:

@@ -123,6 +123,12 @@ def rub(page: Page | Frame) -> None:
     page.locator("[data-mode=rub]").click()
 
 
+def bar(page: Page | Frame, label: str) -> Locator:
+    """The button of an answer beside the picture, by the name of its class."""
+    name = page.locator(".label", has_text=re.compile(f"^{re.escape(label)}$"))
+    return page.locator(".bars button", has=name)
+
+
 def settings(page: Page | Frame) -> Locator:
     """The drawer of all settings, which is opened if it is not."""
     drawer = page.locator(".drawer")

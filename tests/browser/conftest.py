@@ -14,9 +14,9 @@ from vit_demo.web.guard import compression
 from ..asynchronous import PATIENCE
 from ..servers import page_routes
 from .choosing import STAGE, Browser, BrowserContext, Page, launched, open_page
-from .stage_page import stage, stage_address
+from .stage_page import opened_stage, stage, stage_address
 
-__all__ = ["stage", "stage_address"]
+__all__ = ["opened_stage", "stage", "stage_address"]
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gradio as gr
@@ -14,7 +14,8 @@ from PIL import Image
 from vit_demo.web.frontend.components import stage as stage_component
 from vit_demo.web.requests.packing import pack
 
-from .choosing import Page, middle_of
+from .. import asynchronous
+from .choosing import Browser, Page, middle_of
 
 BLOCKS, HEADS, WIDTH = 3, 2, 8
 ROWS, COLUMNS = 4, 5
@@ -80,12 +81,16 @@ def result(run: str) -> dict[str, Any]:
         "num_heads": HEADS,
         "trace_bytes": 1000,
         "photo": None,
+        "box": None,
+        "early": None,
         "predictions": {
             "indices": encode(np.uint16([7, 1])),
             "probabilities": encode(np.float32([0.9, 0.0004])),
             "labels": ["seven", "one"],
+            "scores": "softmax",
         },
         "dropped": [],
+        "confident": True,
         "note": "",
         "attention_maps": attention_maps(),
         "rollout": {"levels": encode(np.arange(PATCHES, dtype=np.uint16)), "peaks": encode(np.float32([0.25]))},
@@ -137,22 +142,46 @@ def stage_address(launch: Callable[..., str]) -> str:
 
     with gr.Blocks() as blocks:
         stage = stage_component(result("first"))
+        gr.Button("first", elem_id="first").click(lambda: result("first"), None, stage, show_progress="hidden")
         gr.Button("next", elem_id="next").click(lambda: result("second"), None, stage, show_progress="hidden")
         empty = {"empty": True, "message": "Nothing here."}
         gr.Button("empty", elem_id="empty").click(lambda: empty, None, stage, show_progress="hidden")
     return launch(blocks, handle)
 
 
+@pytest.fixture(scope="module")
+def opened_stage(browser: Browser, stage_address: str) -> Iterator[Page]:
+    page = browser.new_page(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+    page.set_default_timeout(1000 * asynchronous.PATIENCE)
+    open_stage(page, stage_address)
+    page.evaluate("window.firstChoices = document.querySelector('.stage').__stage.choices")
+    yield page
+    page.close()
+
+
 @pytest.fixture
-def stage(page: Page, stage_address: str) -> Page:
+def stage(opened_stage: Page) -> Iterator[Page]:
+    """A page that the tests of a file share, with a result of its own and the first choices for each."""
+    page = opened_stage
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    faults.clear()
+    page.locator("#empty").click()
+    page.wait_for_selector("#stage .stage[data-ready=empty]")
+    for button in page.locator(".drawer:visible .close, .more[aria-expanded=true]").all():
+        button.evaluate("button => button.click()")
+    page.evaluate("for (const each of document.querySelectorAll('details[open]')) each.open = false")
+    page.evaluate("document.querySelector('.stage').__stage.change(window.firstChoices)")
+    page.locator("#first").click()
+    page.wait_for_selector("#stage .stage[data-run=first][data-ready=true]")
     block_requests.clear()
     other_requests.clear()
-    faults.clear()
-    open_stage(page, stage_address)
     point_at_picture(page)
     page.locator("#stage .answers > span").first.wait_for()
     block_requests.clear()
-    return page
+    yield page
+    page.unroute_all()
+    assert not errors
 
 
 def open_stage(page: Page, address: str) -> None:

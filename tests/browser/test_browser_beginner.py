@@ -114,4 +114,4 @@ def test_the_name_of_explore_leads_back_to_its_first_map(page: Page, address: st
     open_section(page, "Explore")
     page.locator(".subject", has_text="Libra FullGrad+").wait_for()
     open_section(page, "Explore")
-    page.locator(".subject", has_text="From the class token").wait_for()
+    page.wait_for_function(f"{STAGE}.choices.method === 'attention'")

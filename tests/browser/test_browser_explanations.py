@@ -7,7 +7,7 @@ import pytest
 
 from vit_demo.methods import METHODS
 
-from .choosing import STAGE, Page, choose_method, method_button, middle_of, open_page, rub, settings, shown_result
+from .choosing import STAGE, Page, bar, choose_method, method_button, middle_of, open_page, rub, settings, shown_result
 
 
 def map_when(page: Page, subject: str) -> np.ndarray:
@@ -36,8 +36,8 @@ def test_every_method_shows_the_packages_numbers(quick: Page):
     ):
         choose_method(quick, name)
         np.testing.assert_allclose(map_when(quick, subject), values, rtol=1e-4, atol=1e-6)
-    second = quick.locator(".bars button").nth(1)
     other = result.top(2)[1][0]
+    second = bar(quick, other)
     second.click()
     np.testing.assert_allclose(
         map_when(quick, f"for {other} · hundreds"), result.heatmap("local_surrogate", other), atol=1e-6
@@ -52,8 +52,8 @@ def test_dropped_patches_change_the_prediction_and_every_map(opened: Page):
     left = whole.drop_patches(dropped)
     label, probability = left.top(1)[0]
     assert opened.locator(".stage").get_attribute("data-top1") == label
-    assert opened.locator(".bars .number").first.inner_text() == f"{100 * probability:.1f}\u00a0%"
-    attention = map_when(opened, "class token")
+    assert bar(opened, label).locator(".number").inner_text() == f"{100 * probability:.1f}\u00a0%"
+    attention = map_when(opened, "")
     np.testing.assert_allclose(attention, left.attention(), atol=2e-3)
     assert all(attention[patch] == 0 for patch in dropped)  # out of the mode, without the patches
     opened.wait_for_function(f"{STAGE}.current().traces.has(5)")
@@ -104,7 +104,7 @@ def test_faithfulness_and_randomization_are_those_of_the_package(quick: Page):
 
 def test_a_map_about_no_class_is_tested_on_the_class_that_is_shown(quick: Page):
     result = shown_result(quick)
-    quick.locator(".bars button").nth(1).click()
+    bar(quick, result.top(2)[1][0]).click()
     map_when(quick, f"for {result.top(2)[1][0]} ")
     choose_method(quick, "Attention")
     quick.locator(".faithfulness .status", has_text=f"the probability of {result.top(1)[0][0]} with").wait_for()
@@ -117,9 +117,7 @@ def test_a_map_about_no_class_is_tested_on_the_class_that_is_shown(quick: Page):
 
 def test_every_method_is_compared_in_one_table(quick: Page):
     result = shown_result(quick)
-    quick.locator(".all-classes summary").click()
-    quick.get_by_label("Search the classes").fill("4")
-    quick.locator(".all-classes li button").click()
+    bar(quick, "4").click()
     quick.locator(".subject", has_text="for 4").wait_for()
     quick.get_by_role("button", name="Compare all methods").click()
     quick.locator(".every tr.random").wait_for()
@@ -141,7 +139,7 @@ def test_every_method_is_compared_in_one_table(quick: Page):
         quick.locator(".every").get_by_role("button", name=METHODS[name].title, exact=True).click()
         quick.wait_for_function("name => document.querySelector('.stage').__stage.choices.method === name", arg=name)
         assert quick.locator(".every table").is_visible(), "also a map that is about no class"
-    quick.locator(".bars button").first.click()
+    bar(quick, result.top(1)[0][0]).click()
     quick.locator(".every table").wait_for(state="hidden")
 
 

@@ -94,7 +94,7 @@ def test_a_slow_download_has_progress_and_cancel_and_leaves_the_page_alone(photo
     assert photos.get_by_label("Model", exact=True).input_value() == "photos-tiny", "until the other one is there"
     photos.get_by_role("button", name="Goldfish").click()
     photos.wait_for_function(f"{STAGE}.current().source.example === 'goldfish'")
-    photos.get_by_role("tab", name="Draw").click()
+    photos.get_by_role("tab", name="Digit").click()
     photos.wait_for_selector('.stage[data-top1="7"]')
     photos.get_by_role("button", name="Cancel").click()
     photos.locator(".job").wait_for(state="hidden")

@@ -125,7 +125,7 @@ def test_back_forward_and_reload(opened: Page):
     opened.wait_for_selector(READY)
     opened.wait_for_function(f"{STAGE}?.current()?.source.example === 'goldfish'")
     assert shown(opened) == steps[-1]
-    opened.get_by_role("tab", name="Draw").click()
+    opened.get_by_role("tab", name="Digit").click()
     opened.wait_for_function(f"{STAGE}.current().pixelated")
     assert shown(opened)["size"] == "7", "a reload keeps the other tab, too"
 
@@ -146,7 +146,7 @@ def test_each_tab_remembers_its_picture_model_and_size(opened: Page):
     opened.wait_for_function(f"{STAGE}.current().pixelated")
     digits = shown(opened)
     assert (digits["model"], digits["size"], digits["predictions"][0]["label"]) == ("digits-tiny", "7", "3")
-    opened.get_by_role("tab", name="Draw").press("End")
+    opened.get_by_role("tab", name="Digit").press("End")
     opened.wait_for_function(f"!{STAGE}.current().pixelated")
     assert shown(opened) == photos
 

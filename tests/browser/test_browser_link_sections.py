@@ -161,7 +161,7 @@ def test_what_was_chosen_survives_a_change_of_section(quick: Page) -> None:
     method_button(quick, "Libra FullGrad+").check()
     close_settings(quick)
     quick.locator(".bars button").nth(1).click()
-    kept = "({method, label, dropping, section}) => ({method, label, dropping, section})"
+    kept = "({method, label, verb, section}) => ({method, label, verb, section})"
     look = f"({kept})({CHOICES})"
     quick.wait_for_function(f"{CHOICES}.method === 'libra_fullgrad' && {CHOICES}.label !== null")
     before = quick.evaluate(look)

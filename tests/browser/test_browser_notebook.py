@@ -9,7 +9,7 @@ import pytest
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import Frame, Page, close_settings, middle_of, settings
+from .choosing import Frame, Page, bar, close_settings, middle_of, settings
 
 MAP = "() => [...document.querySelector('.stage').__stage.scene().map]"
 
@@ -55,7 +55,8 @@ def click(frame: Frame, row: int, col: int, grid: tuple[int, int]) -> None:
 
 
 def test_the_prediction_and_the_attention_of_a_clicked_patch(frame: Frame, result: Any) -> None:
-    assert frame.locator(".predictions .label").all_inner_texts() == [label for label, _ in result.top(5)]
+    assert frame.locator(".predictions .label").all_inner_texts() == list(result.labels), "in their order"
+    assert frame.locator(".predictions .first .label").inner_text() == result.top(1)[0][0]
     near(frame, result.attention())
     canvas = frame.locator(".picture")
     before = canvas.evaluate("canvas => canvas.toDataURL()")
@@ -75,7 +76,7 @@ def test_other_blocks_and_methods(frame: Frame, result: Any) -> None:
     drawer.locator("input[data-value=relevance]").check()
     near(frame, result.relevance())
     close_settings(frame)
-    frame.locator(".predictions button").nth(1).click()
+    bar(frame, result.top(2)[1][0]).click()
     near(frame, result.relevance(result.top(2)[1][0]))
 
 

@@ -1,8 +1,8 @@
-"""Drawing on the pad with a mouse, a finger and the keyboard."""
+"""Drawing on the pad with a mouse and the keyboard."""
 
 import base64
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gradio as gr
@@ -15,7 +15,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.frontend.components import inputs
 from vit_demo.web.requests.packing import pack
 
-from .choosing import Page, settle_address, wait_a_moment, wait_until
+from .choosing import Browser, Page, settle_address, wait_a_moment, wait_until
 
 Ink = np.ndarray
 received: list[str] = []  # the drawings, or names of examples, that the page has sent, in order
@@ -39,6 +39,26 @@ def open_pad(page: Page, address: str) -> None:
     if page.locator(".handle").is_visible():
         page.locator(".handle button").first.click()
     page.locator("#pad .paper").click(trial=True)  # waits for the veil of a page still loading to be lifted
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Browser, address: str) -> Iterator[Page]:
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    open_pad(page, address)
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def pad(shared: Page) -> Page:
+    """The pad with an 8, on a page that these tests share."""
+    received.clear()
+    shared.get_by_role("button", name="Medium pen").click()
+    for name in ("Example 1", "Example 8"):
+        shared.get_by_role("button", name=name).click()
+        wait_until(shared, lambda name=name: received and received[-1] == f"digit-{name[-1]}")
+    received.clear()
+    return shared
 
 
 def wait_for(page: Page, drawings: int) -> str:
@@ -81,80 +101,35 @@ def paper_ink(page: Page) -> float:
     )
 
 
-def test_opens_with_the_example_and_sends_nothing(page: Page, address: str) -> None:
-    open_pad(page, address)
+@pytest.mark.parametrize("link", ["", "#tab=digits&patch_size=7&digit=8"], ids=["opened", "reloaded"])
+def test_it_opens_with_the_example_and_the_first_stroke_replaces_it(page: Page, address: str, link: str) -> None:
+    open_pad(page, address + link)
     expected = (np.asarray(example_picture(8)) < 127).mean()
     assert paper_ink(page) == pytest.approx(expected, rel=0.05)
     wait_a_moment(page)
     assert received == []
-
-
-@pytest.mark.parametrize("link", ["", "#tab=digits&patch_size=7&digit=8"], ids=["opened", "reloaded"])
-def test_first_stroke_counts_and_replaces_the_opening_digit(page: Page, address: str, link: str) -> None:
-    open_pad(page, address + link)
     draw(page, DOWN)
     ink = ink_of(wait_for(page, 1))
     assert ink[140, 140] > 0.9 and ink[:, 180:].max() == 0
     assert abs((ink[140] > 0.5).sum() - 280 / 12) <= 1
 
 
-def test_strokes_add_up_and_undo_takes_back_one_or_a_clear(page: Page, address: str) -> None:
-    open_pad(page, address)
-    draw(page, DOWN)
-    one = ink_of(wait_for(page, 1))
-    draw(page, ACROSS)
-    two = ink_of(wait_for(page, 2))
-    assert one[140, 70] == 0 and two[140, 70] > 0.9 and two[70, 140] > 0.9
-    page.locator("#pad .paper").focus()
-    page.keyboard.press("Control+z")
-    assert np.array_equal(ink_of(wait_for(page, 3)), one)
-    page.keyboard.press("Delete")
-    assert paper_ink(page) == 0 and page.get_by_role("button", name="Clear").is_disabled()
-    page.get_by_role("button", name="Undo").click()
-    assert np.array_equal(ink_of(wait_for(page, 4)), one)
-
-
-def test_examples_and_pens(page: Page, address: str) -> None:
-    open_pad(page, address)
-    page.get_by_role("button", name="Example 1").click()
-    assert wait_for(page, 1) == "digit-1"
-    assert paper_ink(page) == pytest.approx((np.asarray(example_picture(1)) < 127).mean(), rel=0.05)
-    page.get_by_role("button", name="Clear").click()
-    page.get_by_role("button", name="Thick pen").click()
-    draw(page, DOWN)
-    assert (ink_of(wait_for(page, 2))[140] > 0.5).sum() > 28
-
-
-def test_a_stroke_on_a_chosen_example_starts_a_new_drawing_and_undo_brings_the_example_back(
-    page: Page, address: str
-) -> None:
-    open_pad(page, address)
-    page.get_by_role("button", name="Example 3").click()
-    assert wait_for(page, 1) == "digit-3"
-    draw(page, DOWN)
-    alone = ink_of(wait_for(page, 2))
-    assert alone[:, :110].max() == alone[:, 170:].max() == 0, "nothing of the 3 is left"
-    page.keyboard.press("Control+z")
-    assert wait_for(page, 3) == "digit-3"
-
-
-def test_undo_works_wherever_the_pad_was_used_last_and_only_there(page: Page, address: str) -> None:
-    open_pad(page, address)
-    draw(page, DOWN)
-    one = ink_of(wait_for(page, 1))
-    page.get_by_role("button", name="Example 1").click()
-    page.get_by_role("button", name="Thick pen").click()
-    assert wait_for(page, 2) == "digit-1"
-    page.keyboard.press("Control+z")
-    assert np.array_equal(ink_of(wait_for(page, 3)), one)
-    page.get_by_role("button", name="Clear").click()  # it is disabled then, and has no focus any more
-    page.keyboard.press("Control+z")
-    page.wait_for_function("document.querySelector('#pad [data-action=undo]').disabled === false")
-    assert paper_ink(page) > 0
-    page.locator("#preset").focus()
-    page.keyboard.press("Control+z")
-    wait_a_moment(page)
-    assert paper_ink(page) > 0, "another part of the page was used since"
+def test_undo_works_wherever_the_pad_was_used_last_and_only_there(pad: Page) -> None:
+    draw(pad, DOWN)
+    one = ink_of(wait_for(pad, 1))
+    pad.get_by_role("button", name="Example 1").click()
+    pad.get_by_role("button", name="Thick pen").click()
+    assert wait_for(pad, 2) == "digit-1"
+    pad.keyboard.press("Control+z")
+    assert np.array_equal(ink_of(wait_for(pad, 3)), one)
+    pad.get_by_role("button", name="Clear").click()  # it is disabled then, and has no focus any more
+    pad.keyboard.press("Control+z")
+    pad.wait_for_function("document.querySelector('#pad [data-action=undo]').disabled === false")
+    assert paper_ink(pad) > 0
+    pad.locator("#preset").focus()
+    pad.keyboard.press("Control+z")
+    wait_a_moment(pad)
+    assert paper_ink(pad) > 0, "another part of the pad was used since"
 
 
 def test_the_eraser_takes_ink_away_from_a_drawing_and_from_an_example(page: Page, address: str) -> None:
@@ -181,45 +156,42 @@ def test_the_eraser_takes_ink_away_from_a_drawing_and_from_an_example(page: Page
     assert np.array_equal(ink_of(wait_for(page, 1)), cut), "a link holds it"
 
 
-def test_the_hint_is_for_an_empty_paper_and_the_tab_leaves_a_drawing_alone(page: Page, address: str) -> None:
-    open_pad(page, address)
+def test_the_hint_is_for_an_empty_paper_and_the_tab_leaves_a_drawing_alone(pad: Page) -> None:
     hint = "getComputedStyle(document.querySelector('#pad .hint')).opacity"
-    page.wait_for_function(f"{hint} === '0'")  # not over a digit
-    draw(page, DOWN)
-    one = wait_for(page, 1)
-    ink = paper_ink(page)
-    page.get_by_role("tab", name="Draw").click()
-    wait_a_moment(page)
-    assert paper_ink(page) == ink and received == [one] and page.evaluate(hint) == "0"
-    page.get_by_role("button", name="Clear").click()
-    page.wait_for_function(f"{hint} === '1'")
+    pad.wait_for_function(f"{hint} === '0'")  # not over a digit
+    draw(pad, DOWN)
+    one = wait_for(pad, 1)
+    ink = paper_ink(pad)
+    pad.get_by_role("tab", name="Digit").click()
+    wait_a_moment(pad)
+    assert paper_ink(pad) == ink and received == [one] and pad.evaluate(hint) == "0"
+    pad.get_by_role("button", name="Clear").click()
+    pad.wait_for_function(f"{hint} === '1'")
 
 
-def test_a_click_is_a_dot(page: Page, address: str) -> None:
-    open_pad(page, address)
-    draw(page, [(0.5, 0.5)])
-    assert ink_of(wait_for(page, 1))[140, 140] > 0.9
+def test_a_click_is_a_dot(pad: Page) -> None:
+    draw(pad, [(0.5, 0.5)])
+    assert ink_of(wait_for(pad, 1))[140, 140] > 0.9
 
 
-def test_the_keyboard_draws_the_same_line(page: Page, address: str) -> None:
+def test_the_keyboard_draws_the_same_line(pad: Page) -> None:
     """From the middle to the left, down, and back to the right; Space puts the pen down and lifts it."""
-    open_pad(page, address)
-    page.locator("#pad .paper").focus()
-    page.keyboard.press("Space")
+    pad.locator("#pad .paper").focus()
+    pad.keyboard.press("Space")
     for key in ("ArrowLeft", "ArrowDown", "ArrowRight"):
         for _ in range(4):
-            page.keyboard.press(key)
-    assert page.locator("#pad .nib.down").is_visible() and received == []
-    page.keyboard.press("Space")
-    ink = ink_of(wait_for(page, 1))
+            pad.keyboard.press(key)
+    assert pad.locator("#pad .nib.down").is_visible() and received == []
+    pad.keyboard.press("Space")
+    ink = ink_of(wait_for(pad, 1))
     assert (ink[140, 84:140] > 0.9).all() and (ink[140:196, 84] > 0.9).all() and ink[:120].max() == 0
-    page.keyboard.press("ArrowUp")
+    pad.keyboard.press("ArrowUp")
     assert len(received) == 1, "a lifted pen draws nothing"
 
 
 def test_a_mouse_ends_the_stroke_of_the_keyboard_and_keeps_it(page: Page, address: str) -> None:
     open_pad(page, address)
-    page.locator("#pad .paper").focus()
+    page.locator("#page .paper").focus()
     page.keyboard.press("Space")
     for _ in range(4):
         page.keyboard.press("ArrowLeft")
@@ -235,19 +207,3 @@ def test_the_opening_digit_is_centred_as_those_of_mnist_are() -> None:
     assert centre == pytest.approx([0.5, 0.5], abs=0.5 / 28)
     assert ink[:14].max() == ink[-14:].max() == ink[:, :14].max() == ink[:, -14:].max() == 0
     assert to_mnist(example_picture(7))[-1].max() == 0, "the model sees its foot"
-
-
-def test_a_finger_draws_and_does_not_scroll(phone: Page, address: str) -> None:
-    open_pad(phone, address)
-    box = phone.locator("#pad .paper").bounding_box()
-    assert box is not None
-    touch = phone.context.new_cdp_session(phone)
-    x = box["x"] + box["width"] / 2
-    for step in range(9):
-        point = {"x": x, "y": box["y"] + box["height"] * (0.2 + 0.075 * step)}
-        kind = "touchMove" if step else "touchStart"
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
-    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    ink = ink_of(wait_for(phone, 1))
-    assert (ink[60:220, 140] > 0.9).all()
-    assert phone.evaluate("scrollY") == 0

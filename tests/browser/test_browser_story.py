@@ -1,4 +1,4 @@
-"""The first screen at every width: what belongs to it is in sight, nothing moves or is cut; its numbers are true."""
+"""The first screen at every width: all is in sight, nothing moves or is cut, and its numbers are the package's."""
 
 from collections.abc import Callable, Iterator
 
@@ -70,21 +70,21 @@ def rubbed(page: Page, *patches: int) -> None:
     page.wait_for_function(f"patches => {STAGE}.current().dropped.join() === patches", arg=",".join(map(str, patches)))
 
 
+def wait_for_texts(page: Page, selector: str, texts: list[str]) -> None:
+    all_of = (
+        "([selector, texts]) => [...document.querySelectorAll(selector)].map((e) => e.textContent).join() === texts"
+    )
+    page.wait_for_function(all_of, arg=[selector, ",".join(texts)])
+
+
 def check(page: Page, act: str) -> None:
     """After an act: the numbers are the package's, nothing is cut, and nothing has moved."""
     wait_until_done(page)
     result = shown_result(page)
     shares = [share for _, share in result.top(5)] if len(result.labels) > 12 else result.probabilities
-    page.wait_for_function(
-        "numbers => String([...document.querySelectorAll('.bars .number')].map(each => each.textContent)) === numbers",
-        arg=",".join(percentage(float(share), NBSP) for share in shares),
-    )
+    wait_for_texts(page, ".bars .number", [percentage(float(share), NBSP) for share in shares])
     assert said(page)["first"] == [result.top(1)[0][0]], act
-    early = ",".join(percentage(block[0][1], NBSP) for block in result.logit_lens()[1:])
-    page.wait_for_function(
-        "early => String([...document.querySelectorAll('.answers > span')].map((each) => each.textContent)) === early",
-        arg=early,
-    )
+    wait_for_texts(page, ".answers > span", [percentage(block[0][1], NBSP) for block in result.logit_lens()[1:]])
     assert page.evaluate("[...window.moved]") == [], act
     assert page.evaluate(CUT) == [], act
 
@@ -144,13 +144,12 @@ def test_every_act_leaves_all_in_its_place(screens: Callable[[str], Page], size:
     rubbed(page, *sorted(row * 4 + column for row, column in needed.patches))
     check(page, "the fewest")
     page.locator(".next-act", has_text="No fewer are known.").wait_for()
-    page.locator(".back").click()
-    rubbed(page)
-    choose_what_is_shown(page)
 
 
-def choose_what_is_shown(page: Page) -> None:
-    """A square, words, bars and blocks, one after the other, each with its check."""
+@pytest.mark.parametrize("size", ACTED)
+def test_every_choice_leaves_all_in_its_place(screens: Callable[[str], Page], size: str) -> None:
+    page = screens(size)
+    page.evaluate(WATCH, FIXED)
     look_from(page)
     page.locator(".picture").click(position={"x": 40, "y": 40})
     page.wait_for_function(f"{STAGE}.choices.pinned === 0")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from .choosing import STAGE, Page, Route, choose_method, close_settings, open_page, rub, settings, shown_result
+from .choosing import STAGE, Page, Route, bar, choose_method, close_settings, open_page, rub, settings, shown_result
 from .test_browser_explanations import drop, map_when
 
 
@@ -27,14 +27,14 @@ def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page
         ".measurements"
     ).inner_text().replace("−", "-")
     assert "%" not in quick.locator(".findings figure").first.inner_text(), "a difference of scores is no percentage"
-    quick.locator(".bars button").nth(1).click()
+    bar(quick, second).click()
     map_when(quick, f"for {second} rather than {last}")
     rather(first)
     map_when(quick, f"for {second} rather than {first}")
     index = f"against={result.labels.index(first)}"
     quick.wait_for_function("part => location.hash.includes(part)", arg=index)
     address_of_two = quick.url
-    quick.locator(".bars button").first.click()  # a class is not compared with itself: they change places
+    bar(quick, first).click()  # a class is not compared with itself: they change places
     swapped = map_when(quick, f"for {first} rather than {second}")
     np.testing.assert_allclose(swapped, result.heatmap("libra_fullgrad", first, against=second), atol=1e-5)
     quick.go_back()
@@ -52,8 +52,8 @@ def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page
 def test_an_improbable_class_is_tested_on_its_logit(quick: Page) -> None:
     result = shown_result(quick)
     choose_method(quick, "Libra FullGrad+")
-    quick.locator(".bars button").nth(2).click()
     label, probability = result.top(3)[2]
+    bar(quick, label).click()
     assert probability < 0.1
     map_when(quick, f"for {label} ")
     about = quick.locator(".faithfulness .status").inner_text()

@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from torch.utils._pytree import tree_flatten
 from vit_demo.methods import find_method
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.service.limits import SMALL_JOB, job_bytes
+from vit_demo.service.source import Source
 from vit_demo.trace import OwnViT, Trace, adapt, outline
 from vit_demo.training.small import BATCH_SIZE, quick_digits, train_small
 from vit_demo.weights import PRESETS, costs
@@ -139,3 +141,26 @@ def test_no_digit_waits_for_memory():
     for preset in PRESETS.values():
         if preset.task == "digits":
             assert max(job_bytes(preset, size) for size in preset.patch_sizes) < SMALL_JOB
+
+
+def test_only_what_takes_no_longer_than_a_pass_on_a_digit_is_placed_with_the_digits():
+    """By its cost, not by its name: the same kind of work may be quick on few tokens and take long on many."""
+    preset, source = PRESETS["digits-small"], Source("a digit", lambda: None)
+    compare = partial(costs.compare_tokens, pictures=2)
+    placed = {
+        (cost, size): source.turn(preset, size, cost).pool
+        for cost in (costs.forward, costs.backward, costs.many_passes, compare)
+        for size in (2, 4)
+    }
+    assert [name for name, pool in placed.items() if pool == "digits"] == [
+        (costs.forward, 2),
+        (costs.forward, 4),
+        (costs.backward, 4),
+        (compare, 4),
+    ]
+    assert placed[costs.many_passes, 4] == "slow" and source.turn(preset, 4, times=60).pool == "photos"
+    brought = replace(preset, trusted=False)
+    assert [source.turn(brought, 2, cost).pool for cost in (costs.forward, costs.many_passes)] == [
+        "custom",
+        "custom slow",
+    ]

@@ -11,7 +11,7 @@ OPERATIONS_OF_A_SCORE = 100
 """How many take as long as the softmax of one attention score, which counts where many heads have few channels."""
 OPERATIONS_A_SECOND = 10**10
 """Of one core, in the products of small networks."""
-OPERATIONS_OF_SEGMENTS = 10**6
+OPERATIONS_OF_SEGMENTS = 3 * 10**6
 """How many take as long as the hundreds of steps of k-means, for each token."""
 BATCH_TOKENS, BATCH_TOKENS_WITH_GRAPH = 8192, 1024
 """Tokens in a batch of many passes, and where each keeps its graph; see ``methods.subsets``."""

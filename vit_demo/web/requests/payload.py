@@ -35,7 +35,6 @@ MAX_CLASSES = 1000
 FULL_LEVEL = 65535
 """The level of a map's peak. Half a step is at most 0.001 % of attention, and the page shows 0.01 %."""
 
-
 WORD_NOTES = {
     ("softmax", False): "The percentages compare these words with each other: with other words they change.",
     ("softmax", True): "The percentage compares this one word with an empty text: write more words to compare.",
@@ -151,10 +150,11 @@ def payload(
         result: The result.
         request: The request that it answers; see ``source_of``.
         num_classes: Number of classes that can be chosen.
-        live: Whether it is seen for a moment, while its picture changes. Then the first ``MOST_EARLY`` classes are
-            sent, no rollout, no note, no source and of a photo, which the page has, no picture.
+        live: Whether it is only for a moment: the ``MOST_EARLY`` first classes, no rollout or note, and no picture in
+            the source nor of a photo, which the page has.
     """
     preset, trace, source = result.preset, result.trace, source_of(result, None if live else request)
+    longer, (left, top, right, _) = max(result.geometry.source_size), result.geometry.box
     return {
         "run": str(next(_runs)),
         "source": source,
@@ -162,7 +162,7 @@ def payload(
         "size": list(result.image.size),
         "pixelated": preset.task == "digits",
         "photo": _photo(result, live),
-        "box": _box(result),
+        "box": None if result.photo else [float(each / longer) for each in (top, left, right - left)],
         "grid": list(result.grid),
         "num_prefix_tokens": trace.num_prefix_tokens,
         "class_token": preset.config.class_token,
@@ -283,13 +283,6 @@ def _photo(result: Exploration, live: bool) -> PhotoPayload | None:
         "box": [left / width, top / height, right / width, bottom / height],
         "fit": result.geometry.mode,
     }
-
-
-def _box(result: Exploration) -> list[float] | None:
-    if result.photo is not None:
-        return None
-    side, (left, top, right, _) = max(result.geometry.source_size), result.geometry.box
-    return [float(top / side), float(left / side), float((right - left) / side)]
 
 
 def quantized(maps: NDArray[np.float32]) -> MapsPayload:

@@ -126,6 +126,7 @@ export async function mount({ element, props, server, watch, ...given }) {
     get choices() {
       return choicesOf(stage);
     },
+    change: (part) => change(stage, part),
     current: () => stage.result,
     map(part) {
       const view = { ...choicesOf(stage), query: null, ...part };

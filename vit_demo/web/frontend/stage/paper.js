@@ -6,7 +6,7 @@ import { drawStrokes } from "../pad/strokes.js";
 import { make } from "../shared/dom.js";
 import { patchBox } from "../shared/geometry.js";
 import { heatCanvas, paperColour } from "./heatmapColours.js";
-import { outlinePatch, paintGrid } from "./picture.js";
+import { hatchPatches, outlinePatch, paintGrid } from "./picture.js";
 
 const INK_GOES = [0.45, 0.95]; // between these shares of the glide the ink fades
 const PIXELS_COME = [0.25, 0.85];
@@ -50,11 +50,11 @@ function inkSheet(canvas, strokes, view, progress) {
 }
 
 /**
- * Paints the paper. `look` is {strokes, progress, seen, box, result, map, style, opacity, smooth, hovered}: `progress` of the ink is
- * shown, `seen` is 0 for the paper and 1 for the network's picture, and without a result there is paper and ink alone.
+ * Paints the paper. `look` is {strokes, progress, seen, box, result, map, style, opacity, smooth, hovered,
+ * dropped}: `progress` of the ink is shown, `seen` is 0 for the paper and 1 for the network's picture, and without a result there is paper and ink alone.
  */
 export function paintPaper(canvas, /** @type {number[]} */ [width, height], look) {
-  const { strokes, progress = 1, seen, box, result, map, style, opacity, smooth, hovered = null } = look;
+  const { strokes, progress = 1, seen, box, result, map, style, opacity, smooth, hovered = null, dropped } = look;
   const context = canvas.getContext("2d");
   const density = canvas.width / width;
   context.setTransform(density, 0, 0, density, 0, 0);
@@ -75,6 +75,7 @@ export function paintPaper(canvas, /** @type {number[]} */ [width, height], look
   if (result?.ink && seen > 0) draw(result.ink);
   context.globalAlpha = 1;
   if (!result) return;
+  if (dropped.size) hatchPatches(context, place, result, dropped);
   paintGrid(context, place, result);
   context.strokeStyle = "rgb(0 0 0 / 12%)";
   context.strokeRect(place.left, place.top, place.width, place.height);

@@ -134,7 +134,7 @@ export function paintGrid(context, { left = 0, top = 0, width, height }, { rows,
 }
 
 /** Dropped patches: grey, hatched, nothing of the picture left. */
-function hatchPatches(context, box, result, dropped) {
+export function hatchPatches(context, box, result, dropped) {
   context.save();
   context.beginPath();
   for (const patch of dropped) {
@@ -146,8 +146,8 @@ function hatchPatches(context, box, result, dropped) {
   context.clip();
   context.beginPath();
   for (let x = -box.height; x < box.width; x += HATCH) {
-    context.moveTo(x, 0);
-    context.lineTo(x + box.height, box.height);
+    context.moveTo(box.left + x, box.top);
+    context.lineTo(box.left + x + box.height, box.top + box.height);
   }
   context.strokeStyle = "#8d9099";
   context.lineWidth = HATCH / 4;

@@ -207,13 +207,13 @@ function updateActs(stage) {
   undo.hidden = verb === "look" || (!isPaper(stage) && verb !== "rub");
   again.hidden = verb !== "draw" || !isPaper(stage);
   again.disabled = sketch.isEmpty();
-  updateFilm(stage, verb);
+  updatePhotoWays(stage, verb);
   back.hidden = verb !== "rub";
   back.disabled = !drops;
 }
 
 /** The ways to a photo, below the picture. */
-function updateFilm(stage, verb) {
+function updatePhotoWays(stage, verb) {
   const { find, host } = stage;
   const { task, photos } = pageState.get();
   const isOfPhoto = task === "photos" && sketch.isOpen();
@@ -254,7 +254,7 @@ function paint(stage, drawing) {
   const shownMap = plain ? null : map;
   if (shown.seen < 1) {
     const onPaper = stage.isNewDrawing ? { result: null, box: null } : { result, box: shown.box };
-    const colours = { map: shownMap, style, opacity, smooth, hovered };
+    const colours = { map: shownMap, style, opacity, smooth, hovered, dropped: hidden };
     paintPaper(canvas, size, { ...ink, ...onPaper, ...colours, seen: shown.seen });
   } else {
     const isLooking = verb === "look" && drawing.scene.method.uses.includes("patch") && !plain && !tokens;
