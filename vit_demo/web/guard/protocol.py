@@ -89,7 +89,7 @@ class Protocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Says after ``INVALID_SECONDS`` that this is no HTTP, and reads no more."""
-        self.transport.pause_reading()  # type: ignore[attr-defined]
+        self.transport.pause_reading()
         if not self._is_invalid:
             self._is_invalid = True
             self.loop.call_later(INVALID_SECONDS, self._end, msg)

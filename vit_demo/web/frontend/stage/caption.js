@@ -3,7 +3,7 @@
 
 import { isNew, make, makeButton, setText } from "../shared/dom.js";
 import { createTooltip, setExplainedText } from "../shared/glossary/glossary.js";
-import { currentLanguage, english, translate } from "../shared/language.js";
+import { currentLanguage, english, plain, translate } from "../shared/language.js";
 import { defaultQueryName, isUnsure, percent, placeOf, probabilityOf, queryName, targetOf } from "./format.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 import { placeAmong } from "./methods.js";
@@ -36,7 +36,7 @@ export function createCaption(element, methods) {
     setText(rank, place ? translate("no. {place} of {all} kinds of map when tested ›", { place, all }) : "");
     const about = choices.hovered === null && reading ? `${words.subject}. ${reading}` : words.subject;
     const label = translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
-      subject: about.replaceAll("*", ""),
+      subject: plain(about),
     });
     find(".picture").setAttribute("aria-label", label);
     setText(find(".headline"), storyOf(result, drawing.whole));
@@ -57,7 +57,7 @@ export function createCaption(element, methods) {
     isAnnounced = isAnnounced && isLoading; // what is loading is read out again once it is there
   }
 
-  const announceText = (text) => setText(find(".spoken"), text.replaceAll("*", ""));
+  const announceText = (text) => setText(find(".spoken"), plain(text));
 
   function wordsOfMap(drawing, entry) {
     const { result, method, map, choices, chosenMethod, view } = drawing;

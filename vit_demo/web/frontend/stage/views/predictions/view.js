@@ -4,7 +4,7 @@
 
 import { constants } from "../../../shared/constants.js";
 import { make, makeButton, setText } from "../../../shared/dom.js";
-import { english, translate } from "../../../shared/language.js";
+import { english, plain, translate } from "../../../shared/language.js";
 import { barOf, probabilityOf, targetOf } from "../../format.js";
 
 const MOST_LISTED = 200; // of a list that is searched; more would only be scrolled past
@@ -96,7 +96,7 @@ export function create(card, { pickClass }) {
     fillList();
     const spoken = () =>
       translate("Prediction: {label}, {percentage}.", { label: first.label, percentage: probabilityOf(first) });
-    setText(find(".spoken-answer"), `${first ? spoken() : ""} ${translate(note).replaceAll("*", "")}`.trim());
+    setText(find(".spoken-answer"), `${first ? spoken() : ""} ${plain(translate(note))}`.trim());
     if (!result) mark(null);
   }
 
