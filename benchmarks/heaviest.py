@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 from vit_demo.defaults import MAX_LABEL, MAX_TAUGHT_CLASSES, MAX_TAUGHT_PICTURES
-from vit_demo.images.reading import MAX_DRAWING_SIDE
+from vit_demo.images.reading import MAX_DRAWING_SIDE, MAX_FRAME_SIDES
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.frontend import modules
@@ -43,6 +43,15 @@ def slow_jpeg() -> bytes:
     noise = np.random.default_rng(0).integers(0, 256, (900, 900), dtype=np.uint8)
     file = BytesIO()
     Image.fromarray(noise).resize((2800, 2800)).save(file, "JPEG", progressive=True, quality=20)
+    return file.getvalue()
+
+
+@cache
+def slow_frame() -> bytes:
+    """A frame of a camera of as many pixels as are accepted, and nearly as many bytes."""
+    noise = np.random.default_rng(0).integers(0, 256, MAX_FRAME_SIDES, dtype=np.uint8)
+    file = BytesIO()
+    Image.fromarray(noise).convert("RGB").save(file, "JPEG", progressive=True, quality=60)
     return file.getvalue()
 
 
@@ -97,6 +106,13 @@ def _lesson(n: int) -> Fields:
         for index in range(MAX_TAUGHT_CLASSES)
     ]
     return {"preset": "digits-small", "patch_size": 2, "fit": "crop", "classes": classes}
+
+
+def filmed(n: int) -> Fields:
+    """A live request about a frame, of one of a few pages."""
+    frame = f"data:image/jpeg;base64,{base64.b64encode(slow_frame() + b'%08d' % n).decode()}"
+    wanted = {"frame": frame, "preset": "photos-tiny", "patch_size": 10, "fit": "crop", "dropped": [n % 100]}
+    return {"kind": "result", "live": f"page {n % 7}", "source": wanted}
 
 
 KINDS: dict[str, Callable[[int], Fields]] = {
@@ -239,6 +255,7 @@ ROUTES: dict[str, Send] = {
     "POST /gradio_api/upload": _uploaded,
     "POST /gradio_api/vit_demo/photo": partial(upload, slow_jpeg()),
     "POST /gradio_api/vit_demo/request": partial(post, REQUEST, lambda n: {"kind": "map"} | KINDS["map"](n)),
+    "POST /gradio_api/vit_demo/live": partial(post, "/gradio_api/vit_demo/live", filmed),
     "POST /gradio_api/queue/join": _queued,
     "POST /gradio_api/cancel": partial(
         post, "/gradio_api/cancel", lambda n: {"session_hash": f"s{n}", "fn_index": 0, "event_id": f"e{n}"}

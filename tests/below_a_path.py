@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from vit_demo.web.server import asgi_app
 
-from .asynchronous import until
+from .asynchronous import PATIENCE, until
 from .servers import free_port
 
 
@@ -68,7 +68,7 @@ def served(way: Way) -> Iterator[str]:
         until(lambda: server.started)
         yield f"http://127.0.0.1:{port}/demo"
         server.should_exit = server.force_exit = True
-        thread.join(20)
+        thread.join(PATIENCE)
 
 
 def _taking_off(app: ASGIApp, option: str) -> ASGIApp:

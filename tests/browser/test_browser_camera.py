@@ -17,7 +17,7 @@ from PIL import Image
 import vit_demo
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import STAGE, Page, Route, open_page, open_section, shown_result
+from .choosing import STAGE, Page, Route, open_page, open_section, shown_result, wait_until
 
 CAMERA = """photos => {
   const canvas = Object.assign(document.createElement("canvas"), { width: 640, height: 480 });
@@ -136,8 +136,7 @@ def test_hold_keeps_the_frame_that_is_seen(filmed: Page):
     filmed_name[0] = "goldfish"
     turn_to(filmed, "goldfish")
     count = len(sent)
-    while len(sent) < count + 1:
-        filmed.wait_for_timeout(20)
+    wait_until(filmed, lambda: len(sent) > count)
     filmed.locator("[data-way=hold]:visible").click()
     filmed.wait_for_function(f"{STAGE}.current()?.source.upload")
     upload = Path(filmed.evaluate(f"{STAGE}.current().source.upload"))
@@ -159,8 +158,7 @@ def test_until_the_held_frame_has_its_result_it_stays_in_sight(filmed: Page):
     filmed.route("**/vit_demo/photo", lambda route: waiting.append(route))
     filmed.locator("[data-way=hold]:visible").click()
     filmed.wait_for_function(IS_OFF)
-    while not waiting:
-        filmed.wait_for_timeout(20)
+    wait_until(filmed, lambda: waiting)
     assert filmed.locator(IS_FILMED).count() == 1 and LION in filmed.locator(".headline").inner_text()
     waiting[0].abort()
     filmed.locator(".message", has_text="could not be uploaded").wait_for()

@@ -140,7 +140,7 @@ def test_no_visitor_holds_all_memory(all_count, large):
     running = ask(runner, "flood", "running", go_on.wait, "slow", large)
     until(lambda: running._claimed)
     waiting = ask(runner, "flood", "waiting", lambda: None, "wide", 60)
-    until(lambda: runner._memory._waiting)  # where it came first
+    until(lambda: runner._memory[False]._waiting)  # where it came first
     for pool in ("slow", "wide"):
         assert ask(runner, "other", pool, lambda: "served", pool, 10).poll(PATIENCE), pool
     assert not waiting.is_done

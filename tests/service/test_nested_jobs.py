@@ -78,7 +78,7 @@ def test_a_job_that_waits_for_memory_does_not_keep_another_from_running_it(runne
 
     def outer():
         assert begun.wait(PATIENCE)
-        until(lambda: runner._memory._waiting)  # a worker has taken the inner job, for which there is no memory
+        until(lambda: runner._memory[False]._waiting)  # a worker has taken the inner job, for which there is no memory
         return runner.run("inner", lambda: "done", "wide", 60)
 
     job = runner.submit("outer", outer, "wide", 60)

@@ -1,5 +1,8 @@
 """The queue that serves its owners in turns."""
 
+from types import SimpleNamespace
+
+from vit_demo.service import queues
 from vit_demo.service.queues import FairQueue
 
 
@@ -33,7 +36,7 @@ def test_an_owner_has_as_many_items_under_way_as_allowed_however_many_are_done()
 
 def test_who_asked_for_much_comes_after_who_asks_for_little_but_does_come(monkeypatch) -> None:
     now = 100.0
-    monkeypatch.setattr("vit_demo.service.queues.time.monotonic", lambda: now)
+    monkeypatch.setattr(queues, "time", SimpleNamespace(monotonic=lambda: now))
     queue = FairQueue[str](2)
     for number in range(30):
         queue.put("much", f"much {number}", 0.5)

@@ -15,7 +15,7 @@ from vit_demo.service.source import Source
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights import PRESETS
 
-from ..asynchronous import until
+from ..asynchronous import PATIENCE, until
 
 PRESET = PRESETS["digits-tiny"]
 
@@ -34,7 +34,7 @@ class Waiting:
         monkeypatch.setattr(self.engine, "_execute", execute)
         self.engine.warm_up("digits-tiny").result()
         self.sizes.clear()
-        self.hold = lambda: self._go_on.wait(20)
+        self.hold = lambda: self._go_on.wait(PATIENCE)
 
     def submit(self, read, patch_size=7, pool="digits"):
         source = Source(object(), read)

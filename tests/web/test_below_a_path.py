@@ -12,6 +12,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard.headers import set_root
 from vit_demo.web.requests.payload import data_url
 
+from ..asynchronous import PATIENCE
 from ..below_a_path import WAYS, Way, served
 from .http_requests import png
 
@@ -23,7 +24,7 @@ def way(request) -> Way:
 
 @pytest.fixture(scope="module")
 def client(way) -> Iterator[httpx.Client]:
-    with served(way) as address, httpx.Client(base_url=address, timeout=60) as client:
+    with served(way) as address, httpx.Client(base_url=address, timeout=PATIENCE) as client:
         yield client
 
 
@@ -38,9 +39,9 @@ def test_the_page_and_all_that_it_loads(client, way):
 
 
 def test_without_the_last_slash(client, way):
-    reply = httpx.get(f"{str(client.base_url).rstrip('/')}?language=de")
+    reply = httpx.get(f"{str(client.base_url).rstrip('/')}?language=de", timeout=PATIENCE)
     if not way.is_taken_off:
-        assert reply.status_code == 307 and reply.headers["location"].endswith("/demo/?language=de")
+        assert reply.status_code == 307 and reply.headers["location"].endswith("/demo/?language=de", timeout=PATIENCE)
     else:  # the server cannot see it, so the page itself does it: test_browser_below_a_path
         assert re.search(r'data-root="(.*?)"', reply.text)[1] == f"{str(client.base_url).rstrip('/')}/"
 
@@ -63,7 +64,7 @@ def test_an_endpoint_whose_result_is_a_file(client):
     event = client.post("/gradio_api/call/overlay", json=sent).raise_for_status().json()["event_id"]
     text = client.get(f"/gradio_api/call/overlay/{event}").text
     url = json.loads(re.search(r"event: complete\ndata: (.*)", text)[1])[0]["url"]
-    assert url.startswith(f"{client.base_url}gradio_api/file=") and httpx.get(url).status_code == 200
+    assert url.startswith(f"{client.base_url}gradio_api/file=") and httpx.get(url, timeout=PATIENCE).status_code == 200
 
 
 def test_tools(client):

@@ -19,7 +19,7 @@ from vit_demo.web.requests.kinds import KINDS, RequestKind
 from vit_demo.web.server import asgi_app
 from vit_demo.weights import PRESETS
 
-from ..asynchronous import run
+from ..asynchronous import PATIENCE, run
 
 
 def test_every_kind_and_every_endpoint_has_its_row():
@@ -92,8 +92,8 @@ def test_every_row_is_answered(page, name):
 
     async def send() -> httpx.Response:
         headers = {"accept": "application/json, text/event-stream"}
-        async with httpx.AsyncClient(base_url=page.local_url, timeout=60, headers=headers) as client:
-            return await asyncio.wait_for(heaviest.rows()[name](client, 12345), 120)
+        async with httpx.AsyncClient(base_url=page.local_url, timeout=PATIENCE, headers=headers) as client:
+            return await asyncio.wait_for(heaviest.rows()[name](client, 12345), PATIENCE)
 
     reply = run(send())
     text = reply.text if reply.is_closed and reply.stream else ""

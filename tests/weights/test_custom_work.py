@@ -12,7 +12,7 @@ from vit_demo.service.job import Cancelled, owner
 from vit_demo.weights import costs
 from vit_demo.weights.hub import repository
 
-from ..asynchronous import until
+from ..asynchronous import PATIENCE, until
 
 NAME = "someone/vit"
 
@@ -98,12 +98,12 @@ def test_a_proof_ends_with_its_visitor(named, monkeypatch):
             calls.append(1)
             if len(calls) == 3:
                 begun.set()
-                go_on.wait(20)
+                go_on.wait(PATIENCE)
         report(done, total)
 
     monkeypatch.setattr(module, "report", noted)
     job = prepare(engine, named)
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE)
     monkeypatch.setattr("vit_demo.service.job.GRACE", 0.0)
     go_on.set()
     until(lambda: job.is_done)

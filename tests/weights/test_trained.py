@@ -97,7 +97,7 @@ class Slow:
 @pytest.mark.parametrize("seed", range(20))
 def test_shares_keep_what_a_plain_list_would(seed, monkeypatch):
     rng, clock = random.Random(seed), [0.0]
-    monkeypatch.setattr(trained.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(trained, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     fast, slow = trained.Shares[int](1000, 400), Slow(1000, 400)
     for number in range(600):
         clock[0] += rng.choice((0.0, 1.0, 30.0, 900.0) if rng.random() < 0.1 else (0.0, 1.0))
@@ -129,10 +129,10 @@ def test_putting_takes_as_long_however_many_are_kept():
         shares = trained.Shares[int](10 * count, 10 * count)
         for number in range(count):
             shares.put(f"{number}", number, f"owner {number % 50}", 10)
-        started = time.perf_counter()
+        started = time.thread_time()
         for number in range(2000):
             shares.put(f"new {number}", number, f"owner {number % 50}", 10)
-        return time.perf_counter() - started
+        return time.thread_time() - started
 
     assert min(seconds(100_000) for _ in range(3)) < 10 * min(seconds(1000) for _ in range(3))
 

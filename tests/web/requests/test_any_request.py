@@ -16,9 +16,10 @@ from vit_demo.images.decoder import decode
 from vit_demo.methods import METHODS
 from vit_demo.web.api import ENDPOINTS
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.requests.kinds import KINDS, RequestKind
+from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.packing import INTERNAL_ERROR
 from vit_demo.web.requests.payload import data_url
+from vit_demo.weights import costs
 
 from ...asynchronous import run
 from ...replies import handle
@@ -34,7 +35,7 @@ QUICK = settings(
 )
 
 DRAWING = data_url(example_picture(3))
-MANY_PASSES = {name for name, kind in KINDS.items() if isinstance(kind, RequestKind) and kind.many_passes}
+MANY_PASSES = {name for name, kind in KINDS.items() if getattr(kind, "cost", None) is costs.many_passes}
 SLOW = [name for name, method in METHODS.items() if method.is_slow]
 
 texts = st.text(max_size=30) | st.sampled_from(["", "\0", "../../etc/passwd", "NaN", "digits-tiny", "1e9", "a" * 300])

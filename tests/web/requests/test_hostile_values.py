@@ -57,9 +57,11 @@ HOSTILE: dict[str, list[Any]] = {
 
 SORTS: dict[str, str] = {
     # of results and of what is asked about them
-    **dict.fromkeys(("drawing", "digit", "example", "upload", "image"), "file"),
+    **dict.fromkeys(("drawing", "digit", "example", "upload", "frame", "image"), "file"),
     **dict.fromkeys(("source", "other", "begin", "config"), "object"),
-    **dict.fromkeys(("kind", "preset", "fit", "words", "method", "direction", "baseline", "wanted", "name"), "text"),
+    **dict.fromkeys(
+        ("kind", "preset", "fit", "words", "method", "direction", "baseline", "wanted", "name", "live"), "text"
+    ),
     **dict.fromkeys(("patch_size", "block", "head", "query", "label", "against", "order", "row", "col", "k"), "number"),
     **dict.fromkeys(("dropped", "without", "patches", "classes", "examples"), "list"),
     **dict.fromkeys(("remove_background",), "yes or no"),
@@ -108,6 +110,8 @@ def fields_of(kind: str) -> set[Path]:
     if isinstance(KINDS[kind], RequestKind):
         own = {field.name for field in fields(parse.ResultRequest)} - {"source"}
         found |= {("source",), *(("source", name) for name in own | parse.PICTURE_FIELDS.keys())}
+    if kind == "result":
+        found |= {("live",), ("source", "frame")}
     if kind == "tokens":
         found |= {("other", name) for name in parse.PICTURE_FIELDS}
     if kind == "network":
@@ -166,9 +170,11 @@ def with_value(kind: str, path: Path, value: Any) -> dict[str, Any]:
     inner: Any = sent
     for part in path[:-1]:
         inner = inner[part]
-    if path[-1] in parse.PICTURE_FIELDS:
+    if path[-1] in {*parse.PICTURE_FIELDS, "frame"}:
         for name in parse.PICTURE_FIELDS:
             inner.pop(name, None)
+    if path[-1] == "frame":
+        sent["live"] = "page"
     inner[path[-1]] = value
     return sent
 

@@ -21,7 +21,7 @@ from vit_demo.web.requests import live, poll, waiting
 from vit_demo.web.requests.kinds import NOTHING_DRAWN
 from vit_demo.web.requests.payload import data_url
 
-from ...asynchronous import run, until
+from ...asynchronous import PATIENCE, run, until
 from ...replies import complete, handle, send, unpack
 
 DIGIT = {"preset": "digits-tiny", "patch_size": 7, "fit": "crop"}
@@ -117,8 +117,9 @@ def test_nothing_is_kept_of_a_picture_but_the_newest_reply_of_its_page():
 def busy(monkeypatch):
     """Both threads of live drawings wait until the test lets them go; gives that, and the drawings that are read."""
     go_on, jobs, read = threading.Event(), get_engine().jobs, []
-    held = [jobs.submit(object(), lambda: go_on.wait(20), "live digits") for _ in range(2)]
+    held = [jobs.submit(object(), lambda: go_on.wait(PATIENCE), "live digits") for _ in range(2)]
     until(lambda: jobs.queues["live digits"].count() == 0)
+    monkeypatch.setattr(waiting, "POLL_SECONDS", PATIENCE)  # a reply is the result, however long it takes
     decode = images.decode_drawing
     monkeypatch.setattr(images, "decode_drawing", lambda url: read.append(url) or decode(url))
     yield go_on, read
@@ -130,8 +131,10 @@ def busy(monkeypatch):
 async def ask_as(who, page, sent):
     """A request that is begun, of a visitor's page."""
     owner.set(who)
+    known = live._newest.get((who, page))
     reply = asyncio.create_task(poll.handle({"kind": "result", "live": page, "source": {**DIGIT, "drawing": sent}}))
-    await asyncio.sleep(0.05)
+    while live._newest.get((who, page)) is known:
+        await asyncio.sleep(0)
     return reply
 
 

@@ -16,11 +16,11 @@ from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.defaults import MAX_PICTURE_BYTES
-from vit_demo.web import settings
 from vit_demo.web.guard import bodies
 from vit_demo.web.guard.event_checks import EventChecks
 from vit_demo.web.guard.headers import VISITOR, check_address, clean_headers, client_address, is_change, path_of
 from vit_demo.web.guard.quota import Pace
+from vit_demo.web.guard.response_headers import set_headers
 from vit_demo.web.guard.visitor import set_owner, streams
 
 UPLOAD_QUOTA_BYTES = 300_000_000
@@ -66,22 +66,6 @@ UPLOAD_TYPE = re.compile(r"multipart/form-data; ?boundary=(\"?)[\w'()+,./:=? -]{
 JSON_TYPE = re.compile(r"application/json *(;.*)?", re.ASCII | re.IGNORECASE)
 """Pages of other sites may send any other type without asking the server first."""
 
-FRAME_ANCESTORS = "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"
-"""Sites that may show the page in a frame; huggingface.co shows a Space like this."""
-
-PAGE_POLICY = (
-    # Gradio needs inline scripts and eval; all scripts come from this server.
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; font-src 'self' data:; media-src 'self' data: blob:; connect-src 'self' data: blob:; "
-    "worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'; "
-    f"frame-ancestors {FRAME_ANCESTORS}"
-)
-PERMISSIONS = "camera=(self), microphone=(), geolocation=(), display-capture=(), payment=(), usb=(), serial=(), hid=()"
-"""Scripts may only use the camera."""
-
-FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-"""The policy of uploaded files: nothing in them may run."""
-
 UPLOAD_ROUTES = ("/upload", "/vit_demo/photo")
 LIVE_ROUTE = "/vit_demo/live"
 NOT_JSON = "A request is JSON with the header Content-Type: application/json; reload the page if you use one."
@@ -125,7 +109,7 @@ class ResponseHeaders(_Part):
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _set_headers(MutableHeaders(scope=message), scope)
+                set_headers(MutableHeaders(scope=message), scope)
             await send(message)
 
         await self.app(scope, receive, send_guarded)
@@ -296,18 +280,3 @@ def stream_name(scope: Scope, path: str) -> str:
     if path.startswith("/queue/data"):
         return parse_qs(scope.get("query_string", b"").decode("latin-1")).get("session_hash", [""])[0][:64]
     return path.rstrip("/").rpartition("/")[2][:64] if path.startswith("/call/") else ""
-
-
-def _set_headers(headers: MutableHeaders, scope: Scope) -> None:
-    path = path_of(scope)
-    if Headers(scope=scope).get("origin") not in settings.allowed_origins():
-        for name in ("access-control-allow-origin", "access-control-allow-credentials"):
-            del headers[name]
-    headers["x-content-type-options"] = "nosniff"
-    headers["referrer-policy"] = "strict-origin-when-cross-origin"
-    headers["permissions-policy"] = PERMISSIONS
-    if Headers(scope=scope).get("x-forwarded-proto") == "https":  # dropped above unless a proxy is announced
-        headers["strict-transport-security"] = "max-age=31536000"
-    if path.rstrip("/") in ("", "/config"):  # both contain the address of the server
-        headers["cache-control"] = "private, no-cache"
-    headers["content-security-policy"] = FILE_POLICY if path.startswith("/file") else PAGE_POLICY

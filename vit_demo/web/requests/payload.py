@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from vit_demo.images import is_plain
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import MOST_EARLY
 from vit_demo.inference.sequence import check_block
 from vit_demo.methods import logsumexp
 from vit_demo.scores import to_scores
-from vit_demo.sentences import marked, sentence
+from vit_demo.sentences import marked
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.requests.notes import note_of
 from vit_demo.weights.costs import num_operations
-from vit_demo.words.texts import NO_WORDS
 
 if TYPE_CHECKING:
     from vit_demo.trace import Trace
@@ -34,14 +33,6 @@ MAX_CLASSES = 1000
 
 FULL_LEVEL = 65535
 """The level of a map's peak. Half a step is at most 0.001 % of attention, and the page shows 0.01 %."""
-
-WORD_NOTES = {
-    ("softmax", False): "The percentages compare these words with each other: with other words they change.",
-    ("softmax", True): "The percentage compares this one word with an empty text: write more words to compare.",
-    ("sigmoid", False): "Each word has a probability of its own; they need not add up to 100\u00a0%.",
-    ("none", False): "These are similarities of the photo to the words, not probabilities.",
-}
-"""What the numbers beside words mean."""
 
 
 class SourcePayload(TypedDict):
@@ -174,7 +165,7 @@ def payload(
         "predictions": _predictions(result, MOST_EARLY if live else num_classes),
         "early": None if trace.early is None else encode(to_scores(trace.early[0], preset.scores).cpu().numpy()),
         "confident": preset.takes_words or result.is_confident,
-        "note": "" if live else marked(_note(result)),
+        "note": "" if live else marked(note_of(result)),
         "attention_maps": quantized(result.attention_maps()),
         "rollout": {"levels": "", "peaks": ""} if live else quantized(result.rollout()),
         "operations": num_operations(preset.config, result.patch_size, trace.num_tokens),
@@ -250,27 +241,6 @@ def _predictions(result: Exploration, count: int) -> PredictionsPayload:
         "scores": result.preset.scores,
         "labels": [result.labels[i] for i in order],
     }
-
-
-def _note(result: Exploration) -> str:
-    if result.preset.takes_words:
-        is_alone = result.preset.scores == "softmax" and NO_WORDS in result.labels
-        return WORD_NOTES[result.preset.scores, is_alone]
-    if result.is_confident or not result.labels:
-        return ""
-    if is_plain(result.pixels):
-        return "The picture is one plain colour, so the prediction means nothing."
-    if result.preset.scores == "none":
-        return "This model gives scores that are no probabilities, so nothing says how sure it is."
-    if result.preset.scores == "sigmoid":
-        return "Each class has a probability of its own, and none reaches one half."
-    if result.preset.task == "digits" and not result.preset.base:
-        return "Low confidence: this may not be a single digit, or not one like those the model was trained on."
-    return sentence(
-        "Uncertain: none of the {0} classes stands out, as with most pictures of something else. The first may still "
-        "be right.",
-        len(result.labels),
-    )
 
 
 def _photo(result: Exploration, live: bool) -> PhotoPayload | None:
