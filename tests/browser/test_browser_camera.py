@@ -133,9 +133,9 @@ def test_hold_keeps_the_frame_that_is_seen(filmed: Page):
     filmed.route("**/vit_demo/live", until_it_turns)
     film(filmed)
     filmed.wait_for_function(ANSWERS, arg=LION)
+    count = len(sent)  # before it turns: what is sent from then on has no answer, and nothing follows it
     filmed_name[0] = "goldfish"
     turn_to(filmed, "goldfish")
-    count = len(sent)
     wait_until(filmed, lambda: len(sent) > count)
     filmed.locator("[data-way=hold]:visible").click()
     filmed.wait_for_function(f"{STAGE}.current()?.source.upload")
