@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-PATIENCE = 120
+PATIENCE = 300
 """Seconds after which a test gives up on a state that does not come: far more than any busy machine needs."""
 
 

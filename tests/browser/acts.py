@@ -55,7 +55,7 @@ WATCH = """(selector) => {
 }"""
 """Compares with every frame where the parts are with where they were first."""
 
-FIXED = ".headline, .view, .strip-of, .line button, .predictions, .verbs button, .tour, .words button, .blocks, .ways"
+FIXED = ".headline, .view, .strip-of, .line button, .predictions, .verbs button, .tour, .blocks, .ways"
 """What stays where it is, whatever a visitor does."""
 
 CUT = """() => {

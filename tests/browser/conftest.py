@@ -100,7 +100,7 @@ def window(contexts: dict[str, BrowserContext]) -> Iterator[Callable[..., Page]]
         page.set_viewport_size({"width": size[0], "height": size[1]})
         everything = {"origin": "*", "storageTypes": "all"}
         contexts[kind].new_cdp_session(page).send("Storage.clearDataForOrigin", everything)
-        page.set_default_timeout(1000 * PATIENCE)
+        page.set_default_timeout(500 * PATIENCE)  # a broken page breaks many tests
         page.on("pageerror", lambda error: errors.append(str(error)))
         return page
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 import pytest
+from PIL import Image
 
 import vit_demo
 from vit_demo.cli import main
@@ -131,3 +132,26 @@ def test_no_escape_sequence_of_a_file_name_reaches_the_terminal(tmp_path, monkey
     assert r"a\x0afile.png" in shown and "\nfile.png" not in shown
     assert main(["explain", "no\nsuch.png", "--preset", "digits-tiny"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["explain", "--preset", "digits-tiny", "--patch-size", "14", "--out", "out"],
+        ["explain", "--preset", "digits-tiny", "--patch-size", "14", "--json"],
+        ["gallery", "--preset", "digits-tiny", "--patch-size", "14", "--out", "out"],
+    ],
+    ids=" ".join,
+)
+def test_pictures_may_have_any_names(tmp_path, command):
+    digit = Image.new("L", (28, 28), 255)
+    digit.paste(0, (12, 4, 15, 24))
+    (tmp_path / "pictures").mkdir()
+    for name in (b"k\xe4se.png", b"\xff\xfe.png", "a\u202eb.png".encode(), b"=1\n.png"):
+        digit.save(tmp_path / "digit.png")
+        (tmp_path / "digit.png").rename(tmp_path / "pictures" / os.fsdecode(name))
+    run = [sys.executable, "-m", "vit_demo", command[0], "pictures", *command[1:]]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONIOENCODING": "utf-8:strict"}
+    done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")[-1500:]
+    assert done.stdout.decode()

@@ -1,6 +1,7 @@
 """Results as JSON values, rows, pages and files: what is read again is what was saved, and nothing else is read."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -132,3 +133,120 @@ def test_a_page_and_a_report_are_one_file_each(tmp_path):
     assert "Picture 1" in path.read_text("utf-8")
     with pytest.raises(LabelError):
         vit_demo.report([ex], path, label="dog")
+
+
+DEEP = "[" * 3000 + "]" * 3000
+HOSTILE = [
+    *("Infinity", "-Infinity", "NaN", "1e999", "-1", "0", "1.5", '"x"', '"__proto__"', "null", "true", "{}", "[]"),
+    *("[[]]", "[null]", "[1e999]", '["x"]', '["x", "y"]', "[1, 2, 3, 4]", str(10**30), DEEP),
+]
+SHAPES = [
+    *(torch.zeros(0), torch.zeros(1), torch.full((2, 2), torch.nan), torch.zeros(1, 1, 1, 1), torch.zeros(3, 4).int()),
+    *(torch.zeros(2, 2, 2, 2, 2), torch.zeros(1, 3, 32, 32, dtype=torch.bool)),
+]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A result with dropped patches, and one with everything: what its file holds."""
+    ex = vit_demo.explore(PIXELS, own()).drop_patches([(0, 1), (3, 3)])
+    ex.save(path := tmp_path_factory.mktemp("saved") / "result")
+    return path, load_file(path), json.loads(_metadata(path)["about"])
+
+
+def use(path: Path) -> None:
+    """Whatever needs no network works, or says in a sentence why not."""
+    try:
+        ex = vit_demo.load_result(path)
+    except InputError as error:
+        assert "is not a result" in str(error) or "model" in str(error)
+        return
+    uses = [
+        *(ex.to_dict, ex.top, ex.attention, ex.rollout, lambda: ex.overlay(ex.rollout()), lambda: repr(ex)),
+        *(
+            lambda: vit_demo.table([ex]),
+            lambda: ex.is_confident,
+            lambda: ex.save(path),
+            lambda: ex.heatmap("attention"),
+        ),
+    ]
+    for one in uses:
+        with suppress(InputError):
+            one()
+
+
+def places(about: dict, path: tuple = ()) -> list[tuple]:
+    found = []
+    for name, value in about.items():
+        found.append((*path, name))
+        if isinstance(value, dict):
+            found += places(value, (*path, name))
+    return found
+
+
+def test_hostile_values_in_a_file_are_refused_or_harmless(saved, tmp_path):
+    _, tensors, about = saved
+    assert len(places(about)) > 40
+    for place in places(about):
+        for value in HOSTILE:
+            changed = json.loads(json.dumps(about))
+            inner = changed
+            for name in place[:-1]:
+                inner = inner[name]
+            inner[place[-1]] = "HERE"
+            text = json.dumps(changed).replace('"HERE"', value)
+            save_file(tensors, broken := tmp_path / "broken", {"format": "vit_demo result 1", "about": text})
+            try:
+                use(broken)
+            except Exception as error:
+                raise AssertionError(f"{place} is {value[:40]}") from error
+        del inner[place[-1]]
+        save_file(tensors, broken, {"format": "vit_demo result 1", "about": json.dumps(changed)})
+        use(broken)
+    for text in ("5", "[]", "null", DEEP, '"x"', "", "{"):
+        save_file(tensors, broken, {"format": "vit_demo result 1", "about": text})
+        with pytest.raises(InputError, match="is not a result"):
+            vit_demo.load_result(broken)
+
+
+def test_hostile_tensors_in_a_file_are_refused_or_harmless(saved, tmp_path):
+    _, tensors, about = saved
+    for name, kept in tensors.items():
+        bad = [*SHAPES, kept[..., :-1].contiguous(), torch.zeros_like(kept) - 1]
+        if kept.is_floating_point():
+            bad += [torch.full_like(kept, torch.nan), torch.full_like(kept, torch.inf), kept.int()]
+        else:
+            bad += [kept.float(), torch.full_like(kept, 127)]
+        for value in bad:
+            metadata = {"format": "vit_demo result 1", "about": json.dumps(about)}
+            save_file(tensors | {name: value}, broken := tmp_path / "broken", metadata)
+            try:
+                use(broken)
+            except Exception as error:
+                raise AssertionError(f"{name} is {value.dtype} {tuple(value.shape)}") from error
+
+
+@pytest.mark.parametrize("name", ["someone/model", "vit-ti16", "someone/model@main", "/etc", "yours-" + "a" * 22])
+@pytest.mark.parametrize("source", ["hub", "bundled"])
+def test_a_network_that_a_file_names_is_looked_for_when_it_is_needed_as_a_visitors(
+    saved, tmp_path, name, source, monkeypatch
+):
+    asked = []
+
+    def fetch(repo, *_, trusted=True, **__):
+        asked.append((repo, trusted))
+        raise vit_demo.PresetError("it is not there")
+
+    for module in ("repository", "network"):
+        monkeypatch.setattr(f"vit_demo.weights.hub.{module}.fetch", fetch, raising=False)
+    monkeypatch.setattr("vit_demo.weights.hub_presets.fetch", fetch, raising=False)
+    monkeypatch.setattr("vit_demo.weights.checkpoints.fetch", fetch, raising=False)
+    _, tensors, about = saved
+    about = {**about, "preset": {**about["preset"], "name": name, "source": source, "trusted": True}}
+    save_file(tensors, broken := tmp_path / "named", {"format": "vit_demo result 1", "about": json.dumps(about)})
+    ex = vit_demo.load_result(broken)
+    assert not asked and ex.rollout().shape == (4, 4)
+    with pytest.raises(InputError):
+        ex.relevance()
+    assert all(not trusted for repo, trusted in asked if repo.startswith("someone"))
+    assert asked or not name.startswith("someone")

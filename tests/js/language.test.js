@@ -5,11 +5,13 @@ import { readFileSync } from "node:fs";
 import { afterEach, test } from "node:test";
 
 import {
+  boldParts,
   currentLanguage,
   formatDecimals,
   formatInteger,
   languageChange,
   marked,
+  plain,
   translate,
   useCatalogue,
 } from "../../vit_demo/web/frontend/shared/language.js";
@@ -100,4 +102,22 @@ test("whoever subscribes to the language is called", () => {
   languageChange.subscribe({ isConnected: true }, (language) => heard.push(language));
   useCatalogue("fr", {});
   assert.deepEqual([heard, currentLanguage()], [["fr"], "fr"]);
+});
+
+test("stars make words bold, in every language, and those within a name are shown", () => {
+  const names = { "a*b": "a*b", "3*4*5": "3*4*5", "x*": "x*", "*": "*", "C* x": "C* x" };
+  for (const [name, shown] of Object.entries(names)) {
+    assert.equal(boldParts(name).join(""), shown, "alone");
+    const said = boldParts(translate("Shown: *{label}*, {probability}", { label: name, probability: "5 %" }));
+    assert.ok(said.join("").includes(shown), name);
+  }
+  assert.deepEqual(boldParts("*a*b*: 5 %"), ["", "a*b", ": 5 %"]);
+  assert.equal(plain("the *token* of a*b"), "the token of a*b");
+  for (const language of ["de", "es", "fr", "zh"]) {
+    for (const text of Object.values(read(language)).flatMap((each) =>
+      typeof each === "string" ? [each] : Object.values(each),
+    )) {
+      assert.deepEqual(boldParts(text), text.split("*"), `${language}: ${text}`);
+    }
+  }
 });

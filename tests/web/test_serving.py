@@ -258,8 +258,9 @@ def test_uvicorn_opens_many_files_ends_although_a_page_is_open_and_deletes_uploa
 
 @pytest.fixture
 def patient(monkeypatch):
-    """Workers of a busy machine answer late."""
+    """Workers of a busy machine answer late, and begin late with jobs for which nobody waits."""
     monkeypatch.setattr(server, "HEALTH_SECONDS", PATIENCE)
+    monkeypatch.setattr("vit_demo.service.job.GRACE", PATIENCE)
 
 
 def test_a_server_whose_workers_hang_is_not_healthy(page, patient, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,20 +13,27 @@ from PIL import Image
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
+from vit_demo.accelerator import best_device
 from vit_demo.errors import InputError
 from vit_demo.images import Geometry
 from vit_demo.inference.explainer import Explainer
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import forward_with_trace
+from vit_demo.inference.inputs import check_fit
+from vit_demo.inference.networks import Named
 from vit_demo.inference.saved import FORMAT
 from vit_demo.methods import attention_from
 from vit_demo.model import ViTConfig
+from vit_demo.scores import SCORES
 from vit_demo.trace import Output, Trace
-from vit_demo.weights import Preset
+from vit_demo.weights import PRESETS, Preset, find_preset
 from vit_demo.weights.taught import Taught
 
 ROUNDING = 0.05
 """By which share of the largest logit the network of a result may differ in another precision or on another device."""
+BROKEN = (OSError, SafetensorError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What reading a damaged or hostile file raises."""
+GEOMETRY = Geometry((1, 1), (0.0, 0.0, 1.0, 1.0), (1, 1), "crop")
 NOT_SAVED = "{} is not a result that Exploration.save wrote: give the path of one."
 OTHER_NETWORK = "This network gives other numbers for this result's input: pass the one that made it, as model=."
 NO_NETWORK = "This result was loaded without its network: pass that to load_result as model=."
@@ -79,39 +86,76 @@ def load_result(
             dropped=tuple((int(row), int(col)) for row, col in about["dropped"]),
             run_on_model=_no_network,
         )
-        _check_shapes(ex)
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
+        _check_parts(ex)
+    except BROKEN as error:
         raise InputError(NOT_SAVED.format(repr(Path(path).name))) from error
-    is_given = model is not None
-    if model is None and preset.source in ("bundled", "hub"):
-        model = preset.name
     if model is None:
-        return ex
+        is_named = preset.source in ("bundled", "hub")
+        return replace(ex, run_on_model=_Later(preset, patch_size)) if is_named else ex
     has_words = preset.takes_words and isinstance(model, str | os.PathLike)
     how: dict[str, Any] = {"labels": preset.labels, "template": preset.template} if has_words else {}
     how |= {"patch_size": patch_size, "output": output, "scores": preset.scores if len(ex.logits) else "auto"}
     ex = replace(ex, run_on_model=Explainer(model, **how).runner(ex.pixels))
-    if is_given:
-        logits, trace, _ = ex.run(forward_with_trace)
-        both = [torch.tensor(ex.logits), logits]
-        if not len(ex.logits):  # the mean attention of the last block, without classes
-            both = [attention_from(one, -1, None).mean(1) for one in (ex.trace, trace)]
-        expected, found = (x.float().cpu() for x in both)
-        if expected.shape != found.shape or (expected - found).abs().max() > ROUNDING * expected.abs().max():
-            raise InputError(OTHER_NETWORK)
+    logits, trace, _ = ex.run(forward_with_trace)
+    both = [torch.tensor(ex.logits), logits]
+    if not len(ex.logits):  # the mean attention of the last block, without classes
+        both = [attention_from(one, -1, None).mean(1) for one in (ex.trace, trace)]
+    expected, found = (x.float().cpu() for x in both)
+    if expected.shape != found.shape or (expected - found).abs().max() > ROUNDING * expected.abs().max():
+        raise InputError(OTHER_NETWORK)
     return ex
 
 
-def _check_shapes(ex: Exploration) -> None:
+@dataclass(frozen=True)
+class _Later:
+    """Runs functions on the network that a file names, which is looked for when it is needed, as a visitor's is."""
+
+    preset: Preset
+    patch_size: int
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """As ``RunOnModel``."""
+        found = find_preset(self.preset.name, trusted=False)
+        if found.takes_words:
+            found = found.with_words(self.preset.labels, self.preset.template)
+        named = Named(found, found.check_patch_size(self.patch_size), str(best_device()))
+        return named(*arguments, **options)
+
+
+def _check_parts(ex: Exploration) -> None:
     """``ValueError`` unless the parts of a file are those of one result."""
-    config, (rows, cols), t = ex.preset.config, ex.grid, ex.trace
-    tokens = t.num_prefix_tokens + (rows * cols if t.kept_patches is None else t.kept_patches.shape[1])
-    parts = [*t.q, *t.k, *t.v]
-    is_whole = all(x.dim() == 4 and x.shape[0] == 1 and x.shape[2] == tokens for x in parts)
-    if not is_whole or ex.pixels.dim() != 4 or len(ex.dropped) >= rows * cols:
+    preset, (rows, cols), t, box = ex.preset, ex.grid, ex.trace, ex.geometry
+    tokens, heads = t.q[0].shape[2], t.q[0].shape[1]
+    if min(rows, cols, heads, ex.patch_size) < 1 or rows * cols != tokens - t.num_prefix_tokens + len(set(ex.dropped)):
         raise ValueError
-    if ex.logits.shape != (config.num_classes,) or len(ex.labels) != config.num_classes:
+    left = sorted(set(range(rows * cols)) - {row * cols + col for row, col in ex.dropped})
+    kept = list(range(rows * cols)) if t.kept_patches is None else t.kept_patches[0].tolist()
+    floats = [ex.pixels, torch.tensor(ex.logits), *t.q, *t.k, *t.v, *([] if t.pooling is None else [t.pooling])]
+    is_whole = (
+        sorted(kept) == left
+        and (t.kept_patches is None or t.kept_patches.dtype == torch.int64)
+        and all(x.is_floating_point() and x.isfinite().all() for x in floats)
+        and all(x.dim() == 4 and x.shape[:3] == (1, heads, tokens) for x in (*t.q, *t.k, *t.v))
+        and all(x.shape == t.q[0].shape for x in (*t.q, *t.k))
+        and (t.pooling is None or t.pooling.shape[::2] == (1, tokens))
+        and ex.pixels.dim() == 4
+        and ex.logits.shape == (len(preset.labels),) == (preset.config.num_classes,)
+        and all(_fits(getattr(preset, name), like) for name, like in vars(PRESETS["photos-tiny"]).items() if like)
+        and all(_fits(getattr(box, name), like) for name, like in vars(GEOMETRY).items())
+        and (preset.scores in SCORES and isinstance(ex.source, str | int | None))
+        and (*map(len, (box.source_size, box.box, box.input_size)),) == (2, 4, 2)
+        and min(*box.source_size, *box.input_size, *ex.image.size, *(ex.photo or ex.image).size) > 0
+    )
+    if not is_whole:
         raise ValueError
+    check_fit(ex.fit)
+
+
+def _fits(value: Any, like: Any) -> bool:
+    """Whether a value has the type of another, and each part of a tuple that of its first."""
+    if isinstance(like, tuple):
+        return isinstance(value, tuple) and all(_fits(one, like[0]) for one in value)
+    return type(value) is type(like) or (type(like) is float and type(value) is int)
 
 
 def _preset(fields: dict[str, Any]) -> Preset:

@@ -69,7 +69,7 @@ def to_html(ex: Result, path: str | os.PathLike[str]) -> None:
     """
     assert inference.result_page is not None
     with writing(path):
-        Path(path).write_text(inference.result_page(ex), encoding="utf-8")
+        Path(path).write_text(inference.result_page(ex), encoding="utf-8", errors="backslashreplace")
 
 
 def table(explorations: Iterable[Result] | Mapping[Any, Result]) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vit_demo.checks import printable
 from vit_demo.defaults import CLASSLESS_METHOD, DEFAULT_METHOD
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
@@ -66,6 +67,7 @@ class ResultPages:
 
     def add(self, name: str, results: Sequence[Exploration]) -> list[str]:
         """Writes a page for each result of a picture; returns their addresses, relative to the folder."""
+        name = printable(name)
         hrefs = [self._href(name, result) for result in results]
         for href, result in zip(hrefs, results, strict=True):
             page = document(result, _links(name, result, results, hrefs), MAX_PAGE_BYTES)
@@ -95,7 +97,7 @@ class Gallery:
     def add(self, name: str, results: Sequence[Exploration]) -> None:
         """Writes a page for each result of a picture."""
         entries = list(zip(results, self._pages.add(name, results), strict=True))
-        short, groups = Path(name).name, list[tuple[str, list[Figure]]]()
+        short, groups = Path(printable(name)).name, list[tuple[str, list[Figure]]]()
         for title, group in groupby(entries, lambda entry: entry[0].preset.title):
             groups.append((title, [_entry(short, *entry) for entry in group]))
         if groups:

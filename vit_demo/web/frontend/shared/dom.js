@@ -1,7 +1,7 @@
 // @ts-check
 // Small helpers for the page, and widgets in plain HTML: radio buttons that look like one bar, a select, sliders.
 
-import { translate, translateName } from "./language.js";
+import { boldParts, translate, translateName } from "./language.js";
 
 export function make(tag, properties = {}, ...children) {
   const node = Object.assign(document.createElement(tag), properties);
@@ -23,7 +23,7 @@ export function setText(node, text) {
   if (shownTexts.get(node) === shown) return false;
   shownTexts.set(node, shown);
   node.dataset.text = text; // for another language
-  node.replaceChildren(...shown.split("*").map((part, i) => (i % 2 ? make("b", { textContent: part }) : part)));
+  node.replaceChildren(...boldParts(shown).map((part, i) => (i % 2 ? make("b", { textContent: part }) : part)));
   return true;
 }
 

@@ -43,6 +43,17 @@ export function translate(text, values = null) {
   return fill(found === undefined ? englishForm(text, values) : formOf(found, values), values);
 }
 
+const BOLD = /(?<![\p{Lu}\p{Ll}\p{Nd}])\*|\*(?![\p{Lu}\p{Ll}\p{Nd}])/u;
+
+/** The parts of a text, of which every second is bold: between *stars*. A star within a word, as in a name, is none. */
+export function boldParts(text) {
+  const parts = text.split(BOLD);
+  return parts.length % 2 ? parts : [text];
+}
+
+/** A text without its *stars*. */
+export const plain = (text) => boldParts(text).join("");
+
 /** The name of a class in the page's language, if its catalogue has it. */
 export const translateName = (name) => catalogue.get(name) ?? name;
 

@@ -3,7 +3,7 @@
 
 import { isNew, make, makeButton, setText } from "../shared/dom.js";
 import { createTooltip, setExplainedText } from "../shared/glossary/glossary.js";
-import { currentLanguage, english, translate } from "../shared/language.js";
+import { currentLanguage, english, plain, translate } from "../shared/language.js";
 import { queryName } from "./format.js";
 import { heatGradient } from "./heatmapColours.js";
 
@@ -44,7 +44,7 @@ export function createCaption(element) {
     isAnnounced = isAnnounced && isLoading; // what is loading is read out again once it is there
   }
 
-  const announceText = (text) => setText(find(".spoken"), text.replaceAll("*", ""));
+  const announceText = (text) => setText(find(".spoken"), plain(text));
 
   function clear() {
     for (const node of [sentence, subject, value, rank]) setText(node, "");

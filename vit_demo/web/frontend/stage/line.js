@@ -3,7 +3,7 @@
 // squares are rubbed out, the rope at which the two leading answers pull.
 
 import { setText } from "../shared/dom.js";
-import { translate } from "../shared/language.js";
+import { plain, translate } from "../shared/language.js";
 
 const SURE = 0.2; // the probability from which a part of the strip has a colour
 const NARROWEST = 16; // CSS pixels of a guess that is named
@@ -66,7 +66,7 @@ export function createLine(host, { onScrub }) {
     setText(words, line.kind === "rope" ? line.words : isStrip && !line.parts.length ? line.hint : "");
     const attributes = isStrip
       ? { role: "slider", "aria-label": line.hint, "aria-valuetext": line.words, "aria-valuemin": 0 }
-      : { role: "img", "aria-label": (line.words ?? "").replaceAll("*", "") };
+      : { role: "img", "aria-label": plain(line.words ?? "") };
     for (const name of ["aria-valuemin", "aria-valuemax", "aria-valuenow", "aria-valuetext"])
       canvas.removeAttribute(name);
     for (const [name, value] of Object.entries(attributes)) canvas.setAttribute(name, translate(String(value)));

@@ -1,7 +1,7 @@
 // @ts-check
 // The words beside the picture: what its colours are, the value under the pointer, and the ends of the colour scale.
 
-import { english, translate } from "../shared/language.js";
+import { english, plain, translate } from "../shared/language.js";
 import { defaultQueryName, percent, placeOf, targetOf } from "./format.js";
 import { isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 import { placeAmong } from "./methods.js";
@@ -30,7 +30,7 @@ export function captionOf(drawing) {
     rank: place ? translate("no. {place} of {all} kinds of map when tested ›", { place, all }) : "",
     outdated: isOld ? translate("Still shown: *{method}*", { method: translate(method.label) }) : "",
     label: translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
-      subject: about.replaceAll("*", ""),
+      subject: plain(about),
     }),
   };
 }

@@ -35,6 +35,7 @@ export function create(card, { request, pickBlock, redraw, stepCode }) {
 
   function build({ numBlocks, numHeads }) {
     grid.style.setProperty("--blocks", numBlocks);
+    grid.style.minHeight = "";
     rows = Array.from({ length: expanded ? numHeads + 1 : 1 }, (_, row) =>
       Array.from({ length: numBlocks }, (_, block) => cellOf(block, row - 1)),
     );
@@ -152,6 +153,7 @@ export function create(card, { request, pickBlock, redraw, stepCode }) {
   });
   const show = (result) => {
     if (result) return;
+    grid.style.minHeight = `${grid.offsetHeight}px`; // so that nothing below it moves
     grid.replaceChildren();
     for (const host of [grid, scroller, card]) host.dataset.shown = "";
   };

@@ -2,7 +2,7 @@
 // What a saved map is, in words, as data and as code that computes it again.
 
 import { cellOf } from "../../../shared/geometry.js";
-import { translate } from "../../../shared/language.js";
+import { plain, translate } from "../../../shared/language.js";
 import { againstOf, formatArea, probabilityOf, targetOf } from "../../format.js";
 import { peakOf } from "../../heatmapColours.js";
 import { BASELINES, mapFields, measureOf, testedClass } from "../../onDemand.js";
@@ -10,8 +10,6 @@ import { BASELINES, mapFields, measureOf, testedClass } from "../../onDemand.js"
 const SENT_PRECISION = "attention within 0.0001, other maps float32";
 
 const COUNTING = "block, head, query and dropped count from 0, patches row by row; head -1 is the mean of all heads";
-
-const plain = (text) => text.replaceAll("*", "");
 
 /** The caption of a saved picture: lines of text. */
 export function captionOf(saved) {

@@ -4,7 +4,7 @@
 import { constants } from "../../../shared/constants.js";
 import { loadImage, make } from "../../../shared/dom.js";
 import { fitInside } from "../../../shared/geometry.js";
-import { currentLanguage, translate } from "../../../shared/language.js";
+import { currentLanguage, plain, translate } from "../../../shared/language.js";
 import { formatNumber, percent } from "../../format.js";
 import { heatCanvas, heatStops, scaleEnd } from "../../heatmapColours.js";
 import { paintResult } from "../../picture.js";
@@ -77,7 +77,7 @@ function captioned(saved, images) {
   const colours = heatStops(opacity, { ...style, paper: result.pixelated });
   const stops = colours.map((colour, i) => `<stop offset="${i / (colours.length - 1)}" stop-color="${colour}"/>`);
   const end = scaleEnd(map, style);
-  const format = (value) => escapeXml(method.format(value).replaceAll("*", ""));
+  const format = (value) => escapeXml(plain(method.format(value)));
   const written = (x, anchor, text) =>
     `<text x="${x}" y="${height + MARGIN + 12}" font-size="18" text-anchor="${anchor}">${text}</text>`;
   const total = top + MARGIN + LINE * lines.length;
@@ -131,4 +131,6 @@ ${svgOf(saved)}
 }
 
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-const escapeXml = (text) => text.replace(/[&<>"']/g, (character) => ENTITIES[character]);
+const NOT_XML = /[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu; // which no XML may hold
+
+const escapeXml = (text) => text.replace(NOT_XML, "\ufffd").replace(/[&<>"']/g, (character) => ENTITIES[character]);

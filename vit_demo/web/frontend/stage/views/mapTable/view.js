@@ -2,7 +2,7 @@
 // The map as a table: a number for each patch, for readers of the screen and of numbers, and where the strongest is.
 
 import { make, setText } from "../../../shared/dom.js";
-import { english, translate } from "../../../shared/language.js";
+import { english, plain, translate } from "../../../shared/language.js";
 import { placeOf } from "../../format.js";
 import { strongest } from "../../heatmapColours.js";
 
@@ -27,7 +27,7 @@ export function create(card) {
     const peak = strongest(map);
     const words = { place: placeOf(result, peak), value: method.format(map[peak]) };
     setText(sentence, translate("Strongest square: {place}, {value}.", words));
-    const caption = make("caption", { textContent: method.subject(result, view).replaceAll("*", "") });
+    const caption = make("caption", { textContent: plain(method.subject(result, view)) });
     const header = (text, scope) => make("th", { textContent: text, scope });
     const columns = Array.from({ length: result.columns }, (_, column) => header(column + 1, "col"));
     const corner = header(english("Row"), "col");

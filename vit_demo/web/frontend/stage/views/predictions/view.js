@@ -4,7 +4,7 @@
 
 import { constants } from "../../../shared/constants.js";
 import { make, makeButton, setText } from "../../../shared/dom.js";
-import { english, translate } from "../../../shared/language.js";
+import { english, plain, translate } from "../../../shared/language.js";
 import { pageState } from "../../../shared/pageState.js";
 import { probabilityOf, targetOf } from "../../format.js";
 
@@ -142,7 +142,7 @@ export function create(card, { pickClass }) {
     fillList();
     const spoken = () =>
       translate("Prediction: {label}, {percentage}.", { label: first.label, percentage: probabilityOf(first) });
-    setText(find(".spoken-answer"), `${first ? spoken() : ""} ${translate(note).replaceAll("*", "")}`.trim());
+    setText(find(".spoken-answer"), `${first ? spoken() : ""} ${plain(translate(note))}`.trim());
     if (result) return;
     write(null);
     mark(null);
