@@ -61,6 +61,7 @@ SENTENCES = (
     "web/requests/packing.py",
     "web/requests/poll.py",
     "web/catalog/menu.py",
+    "web/requests/notes.py",
     "web/requests/payload.py",
     "web/requests/teaching.py",
     "web/requests/tokens.py",
