@@ -52,7 +52,7 @@ def blocked(monkeypatch):
                 raise
 
         self._work = work
-        real(self)
+        return real(self)  # whether it is over
 
     monkeypatch.setattr(jobs.Job, "execute", execute)
     yield owners, stopped
