@@ -61,11 +61,8 @@ def run(name: str, tests: Sequence[str], folder: Path) -> bool:
     minutes, seconds = divmod(round(time.monotonic() - started), 60)
     text = file.read_text(errors="replace")
     failures = re.findall(r"^(?:FAILED|ERROR) .*", text, re.MULTILINE)
-    print(
-        f"{name:6} {minutes:2}:{seconds:02}  {(text.strip().splitlines() or [''])[-1]}  {shown}",
-        *failures,
-        sep="\n    ",
-    )
+    last = (text.strip().splitlines() or [""])[-1] if code >= 0 else f"ended by signal {-code}"
+    print(f"{name:6} {minutes:2}:{seconds:02}  {last}  {shown}", *failures, sep="\n    ")
     if code == 0:
         file.unlink()
     else:
