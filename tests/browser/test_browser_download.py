@@ -16,7 +16,7 @@ from vit_demo.cli import main
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import Page, choose_method, close_settings, method_button, open_page
+from .choosing import Page, choose_method, close_settings, method_button, open_page, rub
 
 
 @pytest.fixture
@@ -232,6 +232,7 @@ def test_the_copied_command_has_the_options_of_the_map(
 
 
 def test_dropped_patches_are_left_to_the_python_code(relevance: Page) -> None:
+    rub(relevance)
     relevance.locator(".picture").click(position={"x": 5, "y": 5})
     relevance.wait_for_function("document.querySelector('.stage').__stage.current().dropped.length === 1")
     relevance.get_by_role("button", name="Copy as command", exact=True).click()

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import "./helpers.js";
-import { changeOf, countOf, doubtOf, earlyOf, frameOf } from "../../vit_demo/web/frontend/stage/frame.js";
+import { changeOf, countOf, doubtOf, frameOf } from "../../vit_demo/web/frontend/stage/frame.js";
+import { earlyOf } from "../../vit_demo/web/frontend/stage/result.js";
 
 const SURE_FROM = 0.6; // of the tests: below, the server says that the network is unsure
 

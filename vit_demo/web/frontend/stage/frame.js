@@ -303,15 +303,3 @@ function ropeOf({ result, whole, doubt }) {
 /** Two significant digits, in groups of three. */
 const formatOdds = (/** @type {number} */ odds) =>
   odds < 10 ? formatSignificant(odds, 2) : formatInteger(Number(odds.toPrecision(2)));
-
-/** What would be said after each block of a result, [{label, probability}]; null where that must be asked for. */
-export function earlyOf(result) {
-  if (!result.early) return null;
-  const { early, numBlocks, predictions } = result;
-  const ordered = [...predictions].sort((a, b) => a.index - b.index);
-  return Array.from({ length: numBlocks }, (_, block) => {
-    const shares = early.subarray((block + 1) * ordered.length, (block + 2) * ordered.length);
-    const best = shares.reduce((at, share, i) => (share > shares[at] ? i : at), 0);
-    return { label: ordered[best].name, probability: shares[best] };
-  });
-}

@@ -1,24 +1,14 @@
 // @ts-check
 // Starts a stage: its parts, the cards of its views, and the results that it is given.
 
-import { sketch } from "../pad/sketch.js";
 import { camera } from "../shared/camera.js";
 import { setConstants } from "../shared/constants.js";
 import { documentEvents, make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
 import { FIRST_VIEW } from "../shared/link.js";
-import {
-  isAwaited,
-  newResult,
-  pageState,
-  photoAct,
-  photoNews,
-  REPLACE,
-  RESTORE,
-  resultStatus,
-  shownResult,
-} from "../shared/pageState.js";
+import { isAwaited, newResult, pageState, REPLACE, RESTORE, resultStatus, shownResult } from "../shared/pageState.js";
 import { createReplyCache, createRequestIds, pause, SETTLE, sendRequest } from "../shared/requests.js";
+import { listenToActs } from "./acts.js";
 import { createCaption } from "./caption.js";
 import { createChallenge } from "./challenge.js";
 import { changesWith } from "./choices.js";
@@ -30,6 +20,7 @@ import { createLine } from "./line.js";
 import { describeMethods } from "./methods.js";
 import { createCurves, mapFields, servedMap } from "./onDemand.js";
 import { listenToPatches } from "./picture.js";
+import { render } from "./render.js";
 import { openResult } from "./result.js";
 import { createSections, createStatus, EXPLORE, FIRST_SECTION } from "./sections.js";
 import {
@@ -43,7 +34,6 @@ import {
   pickBlock,
   pickClass,
   redraw,
-  render,
   retry,
   showWord,
   verbOf,
@@ -59,6 +49,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   await languageReady; // so that nothing is shown in English first
   if (!pageState.get()) pageState.open({ view: FIRST_VIEW }); // without inputs, as in a notebook
   const stage = createState(element, describeMethods(registered));
+  stage.render = () => render(stage);
   if (!data.stepCode) stage.pointing.verb = "look"; // a notebook has no server that runs the network again
 
   /** The result on the stage is not asked about while the next one is awaited, whose choices these may be. */
@@ -209,41 +200,6 @@ function createViews(host, viewModules, context) {
     if (place) place.replaceWith(card);
     else host.append(card);
     return { card, sections, ...create(card, context) };
-  });
-}
-
-/** The buttons and keys of the three verbs. */
-function listenToActs(stage) {
-  const { find, host, parts } = stage;
-  const { dropping } = parts;
-
-  function undo() {
-    if (verbOf(stage) === "rub") dropping.undo();
-    else if (verbOf(stage) === "draw") sketch.undo();
-    redraw(stage);
-  }
-
-  find(".undo").addEventListener("click", undo);
-  find(".again").addEventListener("click", () => sketch.clear());
-  find(".back").addEventListener("click", () => dropping.restoreAll());
-  find(".photo-ways").addEventListener("click", ({ target }) =>
-    photoAct.publish(target.closest("[data-way]")?.dataset.way),
-  );
-  stage.picture.addEventListener("click", ({ target }) => {
-    if (host.classList.contains("invites") && !target.closest("button")) photoAct.publish("choose");
-  });
-  photoNews.subscribe(host, () => redraw(stage));
-  documentEvents(host)("keydown", (event) => {
-    const { key, ctrlKey, metaKey, altKey, shiftKey, target } = event;
-    const isTyped = target.matches?.("input:not([type=radio], [type=range], [type=checkbox]), textarea, select");
-    if (event.defaultPrevented || altKey || isTyped || find(".explore").classList.contains("elsewhere")) return;
-    const isUndo = (ctrlKey || metaKey) && !shiftKey && key.toLowerCase() === "z";
-    const verb = { d: "draw", r: "rub", l: "look" }[ctrlKey || metaKey ? "" : key.toLowerCase()];
-    const button = verb && find(`[data-mode=${verb}]:not([hidden])`);
-    if (!isUndo && !button) return;
-    event.preventDefault();
-    if (isUndo) undo();
-    else button.click();
   });
 }
 

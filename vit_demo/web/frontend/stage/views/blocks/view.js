@@ -7,10 +7,9 @@ import { fitInside } from "../../../shared/geometry.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache, SETTLE } from "../../../shared/requests.js";
 import { formatProbability, formatShare, isPooling, isUnsure, queryName } from "../../format.js";
-import { earlyOf } from "../../frame.js";
 import { peakOf } from "../../heatmapColours.js";
 import { paintResult } from "../../picture.js";
-import { attentionMap, decodeMaps, mapsOfLevels, overHeads } from "../../result.js";
+import { attentionMap, decodeMaps, earlyOf, mapsOfLevels, overHeads } from "../../result.js";
 import { attentionEnd } from "../../scales.js";
 
 const OPACITY = 0.8; // small pictures need more heat than the large one

@@ -1,0 +1,42 @@
+// @ts-check
+// The buttons and keys of the three verbs.
+
+import { sketch } from "../pad/sketch.js";
+import { documentEvents } from "../shared/dom.js";
+import { photoAct, photoNews } from "../shared/pageState.js";
+import { redraw, verbOf } from "./stage.js";
+
+/** Listens to them, for as long as the stage is on the page. */
+export function listenToActs(stage) {
+  const { find, host, parts } = stage;
+  const { dropping } = parts;
+
+  function undo() {
+    if (verbOf(stage) === "rub") dropping.undo();
+    else if (verbOf(stage) === "draw") sketch.undo();
+    redraw(stage);
+  }
+
+  find(".undo").addEventListener("click", undo);
+  find(".again").addEventListener("click", () => sketch.clear());
+  find(".back").addEventListener("click", () => dropping.restoreAll());
+  find(".photo-ways").addEventListener("click", ({ target }) =>
+    photoAct.publish(target.closest("[data-way]")?.dataset.way),
+  );
+  stage.picture.addEventListener("click", ({ target }) => {
+    if (host.classList.contains("invites") && !target.closest("button")) photoAct.publish("choose");
+  });
+  photoNews.subscribe(host, () => redraw(stage));
+  documentEvents(host)("keydown", (event) => {
+    const { key, ctrlKey, metaKey, altKey, shiftKey, target } = event;
+    const isTyped = target.matches?.("input:not([type=radio], [type=range], [type=checkbox]), textarea, select");
+    if (event.defaultPrevented || altKey || isTyped || find(".explore").classList.contains("elsewhere")) return;
+    const isUndo = (ctrlKey || metaKey) && !shiftKey && key.toLowerCase() === "z";
+    const verb = { d: "draw", r: "rub", l: "look" }[ctrlKey || metaKey ? "" : key.toLowerCase()];
+    const button = verb && find(`[data-mode=${verb}]:not([hidden])`);
+    if (!isUndo && !button) return;
+    event.preventDefault();
+    if (isUndo) undo();
+    else button.click();
+  });
+}
