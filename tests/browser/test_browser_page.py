@@ -106,7 +106,7 @@ def test_patch_size_and_preset_change_everything_with_them(opened: Page):
     run = run_of(opened)
     opened.get_by_label("Model", exact=True).select_option("Digits, the MNIST notebook")
     wait_for_result(opened, run)
-    opened.locator(".headline", has_text="2 times").wait_for()
+    opened.locator(".mechanism", has_text="2 times").wait_for()
     assert opened.locator("#patch-size label").count() == 3
     assert opened.evaluate("document.querySelector('.stage').__stage.current().numBlocks") == 2
 
@@ -146,7 +146,8 @@ def test_everything_a_person_uses_has_a_name(opened: Page):
     show_photos(opened)
     nameless = opened.evaluate(
         """[...document.querySelectorAll('#columns :is(button, input, select, canvas[tabindex])')]
-        .filter(e => e.offsetParent && e.type !== 'file' && !e.closest('[aria-hidden=true]'))
+        .filter(e => e.checkVisibility({ visibilityProperty: true }) && e.type !== 'file')
+        .filter(e => !e.closest('[aria-hidden=true]'))
         .filter(e => !(e.ariaLabel || e.innerText?.trim() || e.labels?.length || e.title || e.querySelector?.('img')))
         .map(e => e.outerHTML.slice(0, 120))"""
     )

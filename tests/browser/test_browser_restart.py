@@ -26,7 +26,7 @@ def test_another_server_takes_over_and_the_page_goes_on_by_itself(page: Page) ->
         page.locator("#patch-size").get_by_text("14", exact=True).click()
         page.get_by_text("The connection to the server was lost. Trying again …").first.wait_for()
         page.get_by_role("button", name="Example 5").click()
-        page.locator(".picture").wait_for(state="hidden")  # nothing of the 3 is shown as the 5
+        page.wait_for_selector(".stage.waiting.on-paper")  # nothing of the 3 is shown as the 5
         address = page.url
         server = start(port, "app.py", **UNWRITABLE)  # a process of its own, which knows nothing of the first
         wait_for(port, server)

@@ -87,6 +87,8 @@ DIFFERENCES = """() => {
 def test_a_map_is_smoothed_only_on_request_and_the_link_holds_it(page: Page, address: str) -> None:
     open_page(page, f"{address}#tab=digits&model=digits-small&patch_size=2&digit=7")
     page.wait_for_function(f"{STAGE}.scene().map?.length === 196")
+    rub(page)  # on the paper of Draw the squares lie where the ink is
+    page.wait_for_selector(".stage[data-verb=rub]")
     assert page.evaluate(DIFFERENCES) == 0, "a square for each of 196 patches"
     settings(page).get_by_role("radio", name="blended").check()
     page.wait_for_function("location.hash.includes('smooth=yes')")
@@ -148,6 +150,7 @@ def test_a_photo_loses_most_of_its_colours_below_a_map(page: Page, address: str)
 
 
 def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(opened: Page) -> None:
+    rub(opened)
     choose_method(opened, "Libra FullGrad+")
     values = map_when(opened, "Libra FullGrad+")
     sentence = opened.locator(".value").inner_text()

@@ -307,14 +307,15 @@ test("a square is named by its place, and what it looks at is what the map is st
   const map = (strongest) => Float32Array.from({ length: 16 }, (_, patch) => (patch === strongest ? 0.5 : 0.03));
   const says = (part) => plain(frame({ verb: "look", result, ...part }).headline.text);
   const from = (pinned, hovered = null) => ({ choices: { pinned, hovered } });
-  assert.equal(says({}), "Choose a square: what does it look at?");
+  const next = (part) => frame({ verb: "look", result, ...part }).headline.next;
+  assert.deepEqual([says({}), next({})], ["It says 7.", "Choose a square: what does it look at?"]);
   assert.equal(says({ ...from(6), map: map(9) }), "Row 2, column 3 looks at row 3, column 2 most.");
   assert.equal(says({ ...from(null, 6), map: map(6) }), "Row 2, column 3 looks at itself most.");
   assert.equal(says({ ...from(6), map: null }), "Row 2, column 3 …", "nothing is said of a map that is not there");
-  assert.equal(says({ isLooking: false, ...from(6) }), "Choose a square to read its value.");
+  assert.equal(next({ isLooking: false, ...from(6) }), "Choose a square to read its value.");
   const gone = ten(0.9, undefined, { tokenOf: Int32Array.from({ length: 16 }, () => -1) });
   assert.equal(
-    plain(frame({ verb: "look", result: gone, ...from(6) }).headline.text),
+    frame({ verb: "look", result: gone, ...from(6) }).headline.next,
     "Choose a square: what does it look at?",
   );
 });

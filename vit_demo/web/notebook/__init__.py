@@ -13,6 +13,7 @@ from typing import Any
 from vit_demo.defaults import NUM_CLASSES
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.forward import MOST_EARLY
 from vit_demo.methods import METHODS, Method
 from vit_demo.web.catalog.method_docs import method_html
 from vit_demo.web.frontend.assets import OFFLINE_VIEWS, VIEWS, bundle, read, sources, stage_styles
@@ -43,13 +44,18 @@ def to_html(result: Exploration) -> str:
     return FRAME.format(escape(document(result)))
 
 
+def _num_classes(result: Exploration) -> int:
+    """All classes where there are few, which have their places on the stage; else the first ones."""
+    return len(result.labels) if len(result.labels) <= MOST_EARLY else NUM_CLASSES
+
+
 def document(result: Exploration, above: str = "", max_bytes: int = MAX_BYTES) -> str:
     """The frame's document, with HTML above the stage and the traces of as many blocks as ``max_bytes`` allows."""
     content: dict[str, Any] = {
         "script": script(),
         "style": f"#stage {{\n{stage_styles(OFFLINE_VIEWS)}\n}}",
         "start": START,
-        "value": {**payload(result, num_classes=NUM_CLASSES), "run": "1", "trace": {}},
+        "value": {**payload(result, num_classes=_num_classes(result)), "run": "1", "trace": {}},
         "replies": dict(_replies(result)),
         "constants": {
             "constants": constants(),

@@ -114,10 +114,10 @@ const WITHOUT = {
 };
 
 function headlineOf(of) {
-  const { verb, task, result, whole } = of;
-  if (!result) return INVITATIONS[task] ?? INVITATIONS.photos;
-  const count = countOf(result, whole);
-  if (verb === "look" && of.doubt !== undefined) return lookOf(of);
+  const { verb, task, result } = of;
+  if (!result) return of.isLoading ? "" : (INVITATIONS[task] ?? INVITATIONS.photos);
+  const count = result.dropped.length; // in a notebook the whole picture may not be there to compare with
+  if (verb === "look" && isSquareSeen(of)) return lookOf(of);
   if (count > 0) return withoutOf(of, count);
   if (of.doubt === "none") return english("This network has no classes: it turns each square into a list of numbers.");
   return nowOf(of);
@@ -145,6 +145,7 @@ function nowOf(of) {
 
 function withoutOf({ result, whole, change, doubt }, count) {
   const values = { ...leading(result), count };
+  if (whole.dropped.length && change === "same") return translate(WITHOUT.other, values);
   if (change !== "same") return translate(WITHOUT[change === "unsure" ? doubt : change], values);
   const before = probabilityOf(whole.predictions[0]);
   const isSurer = result.predictions[0].probability > whole.predictions[0].probability;
@@ -152,11 +153,13 @@ function withoutOf({ result, whole, change, doubt }, count) {
   return translate(WITHOUT[kind], { ...values, before });
 }
 
+/** Whether what a square looks at can be said: one is chosen, and not rubbed out. */
+const isSquareSeen = ({ isLooking, choices, result }) =>
+  isLooking && result.tokenOf[choices.pinned ?? choices.hovered ?? -1] >= 0;
+
 /** What the square under the pointer looks at. */
-function lookOf({ result, choices, map, isLooking }) {
+function lookOf({ result, map, choices }) {
   const from = choices.pinned ?? choices.hovered;
-  if (!isLooking) return english("Choose a square to read its value.");
-  if (from === null || result.tokenOf[from] < 0) return english("Choose a square: what does it look at?");
   const place = capital(placeOf(result, from));
   if (!map) return translate("{place} …", { place });
   const strongest = map.reduce((best, value, i) => (value > map[best] ? i : best), 0);
@@ -167,8 +170,11 @@ function lookOf({ result, choices, map, isLooking }) {
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** What one can do next, after the headline, and what a search found. */
-function nextOf({ verb, result, whole, live, invites, at, found, change }) {
+function nextOf(of) {
+  const { verb, result, whole, live, invites, at, found, change } = of;
   if (live || !result || at !== null) return "";
+  if (verb === "look" && !of.isLooking) return english("Choose a square to read its value.");
+  if (verb === "look") return isSquareSeen(of) ? "" : english("Choose a square: what does it look at?");
   if (verb === "draw") return invites ? english("Now you: draw a digit.") : "";
   const [before] = whole.predictions;
   if (verb !== "rub" || whole.predictions.length < 2) return "";

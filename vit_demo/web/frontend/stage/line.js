@@ -66,7 +66,7 @@ export function createLine(host, { onScrub }) {
     setText(words, line.kind === "rope" ? line.words : isStrip && !line.parts.length ? line.hint : "");
     const attributes = isStrip
       ? { role: "slider", "aria-label": line.hint, "aria-valuetext": line.words, "aria-valuemin": 0 }
-      : { role: "img", "aria-label": plain(line.words ?? "") };
+      : { role: line.kind === "rope" ? "img" : "none", "aria-label": plain(line.words ?? "") };
     for (const name of ["aria-valuemin", "aria-valuemax", "aria-valuenow", "aria-valuetext"])
       canvas.removeAttribute(name);
     for (const [name, value] of Object.entries(attributes)) canvas.setAttribute(name, translate(String(value)));

@@ -68,7 +68,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   parts.drawing = createDrawing(stage, server);
   listenToActs(stage);
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
-  find(".tour").hidden = !data.stepCode;
+  for (const name of [".tour", ".verbs"]) find(name).hidden = !data.stepCode;
   find(".tour").addEventListener("click", () => change(stage, { section: "steps" }));
   find(".ways [data-section]").hidden = !host.querySelector(".teach");
   host.addEventListener("click", ({ target }) => {
@@ -295,6 +295,6 @@ function showEmpty(stage, { message = english("Draw a digit or choose a photo.")
   host.classList.add("waiting");
   parts.caption.clear();
   for (const each of parts.views) each.show?.(null);
-  render(stage);
   Object.assign(host.dataset, { run: "", top1: "", ready: message ? "empty" : "loading" });
+  render(stage);
 }

@@ -49,7 +49,7 @@ export function render(stage) {
   paint(stage, drawing);
   const isOrdinary = result === stage.result;
   for (const each of parts.views) {
-    if (each.sections.includes(choices.section) && (isOrdinary || each.isLive)) each.draw?.(drawing);
+    if (each.isLive || (isOrdinary && each.sections.includes(choices.section))) each.draw?.(drawing);
   }
 }
 
@@ -69,6 +69,7 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
     choices,
     map: isLooking && scene.view.isComplete && scene.view.query !== null ? scene.map : null,
     isLooking: isLooking && choices.section !== "features",
+    isLoading: stage.host.dataset.ready === "loading",
     isOnPaper: isPaper(stage),
     isOwn: sketch.isOwn(),
     invites: stage.isInvited,
