@@ -143,7 +143,7 @@ test("sentences about rubbed squares compare with the whole picture and follow i
 test("a picture that came without some squares is compared with nothing that was never there", () => {
   const whole = ten(0.9, undefined, { dropped: [0, 1] }); // a link's, whose squares cannot be restored
   const { headline, answers } = frame({ verb: "rub", result: whole, whole });
-  assert.equal(plain(headline.text), "It says 7.");
+  assert.equal(plain(headline.text), "Without 2 squares it says 7: 90.0 %.");
   assert.ok(answers.rows.every(({ before }) => before === null));
 });
 

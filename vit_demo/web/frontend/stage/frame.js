@@ -176,11 +176,12 @@ function nextOf(of) {
   if (verb === "look" && !of.isLooking) return english("Choose a square to read its value.");
   if (verb === "look") return isSquareSeen(of) ? "" : english("Choose a square: what does it look at?");
   if (verb === "draw") return invites ? english("Now you: draw a digit.") : "";
-  const [before] = whole.predictions;
   if (verb !== "rub" || whole.predictions.length < 2) return "";
   const count = countOf(result, whole);
   if (found && !found.patches) {
-    return translate("Whatever is rubbed out, it says {name} down to its last square.", { name: before.label });
+    return translate("Whatever is rubbed out, it says {name} down to its last square.", {
+      name: whole.predictions[0].label,
+    });
   }
   if (count <= 0) return english("Can you make it say something else?");
   if (found && String(found.dropped) === String(result.dropped)) {
