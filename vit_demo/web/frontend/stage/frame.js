@@ -5,7 +5,7 @@
 import { constants } from "../shared/constants.js";
 import { english, formatInteger, formatSignificant, translate } from "../shared/language.js";
 import { barOf, isUnsure, placeOf, probabilityOf } from "./format.js";
-import { captionOf, scaleOf } from "./mapWords.js";
+import { captionOf, PAPER, scaleOf } from "./mapWords.js";
 import { guessesOf } from "./moments.js";
 
 const MANY = 10; // squares without another answer, after which the search is offered in words
@@ -62,11 +62,6 @@ export function frameOf(given) {
     scale: result && hasScale(given.drawing) ? scaleOf(given.drawing) : null,
   };
 }
-
-/** What the picture is while one draws on it, for those who do not see it. */
-const PAPER = english(
-  "Drawing pad for one digit. Draw with mouse, pen or finger; or move the pen with the arrow keys, and put it down and lift it with Space. Control Z undoes, Delete clears.",
-);
 
 const hasScale = (drawing) => Boolean(drawing?.map) && !drawing.tokens && !drawing.choices.plain;
 

@@ -151,3 +151,8 @@ export function scaleOf({ method, map, style }) {
     isShared: Boolean(style.end),
   };
 }
+
+/** What the picture is while one draws on it, for those who do not see it. */
+export const PAPER = english(
+  "Drawing pad for one digit. Draw with mouse, pen or finger; or move the pen with the arrow keys, and put it down and lift it with Space. Control Z undoes, Delete clears.",
+);
