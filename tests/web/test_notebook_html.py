@@ -45,7 +45,7 @@ def test_views_that_need_the_server_are_left_out():
 def test_every_block_of_the_default_digit_fits(drawing):
     result = vit_demo.explore(drawing, "digits-small", patch_size=4)
     html, page = result._repr_html_(), document(result)
-    assert len(html.encode()) <= MAX_BYTES == 320_000
+    assert len(html.encode()) <= MAX_BYTES == 360_000
     assert list(unpacked(page)["value"]["trace"]) == ["5", "4", "3", "2", "1", "0"]
     assert unescape(html).count(page) == 1, "the same each time, for notebooks under version control"
 

@@ -234,9 +234,10 @@ def status(port: int, path: str) -> int:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")
 def test_uvicorn_opens_many_files_ends_although_a_page_is_open_and_deletes_uploads(stop, tmp_path):
-    (command,) = re.findall(
+    commands = re.findall(
         r"^python -m uvicorn (.+)$", (ROOT / "docs/hosting.md").read_text().replace("\\\n", " "), re.MULTILINE
     )
+    (command,) = [each for each in commands if "--timeout-graceful-shutdown" in each]
     port = free_port()
     arguments = re.sub(r"(?<=--timeout-graceful-shutdown )\d+", "1", command).split()
     program = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 5000))\n"

@@ -24,7 +24,7 @@ from vit_demo.web.requests.payload import block_payload, encode, payload
 START = "stage/main.js"
 
 
-MAX_BYTES = 320_000
+MAX_BYTES = 360_000
 """Largest size of the HTML. If not all traces fit, those of the last blocks are included."""
 
 MAX_PARAMETERS = 10_000_000
