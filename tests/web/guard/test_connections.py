@@ -110,7 +110,9 @@ def test_a_response_that_is_not_read_ends_and_one_that_is_read_slowly_arrives(pa
         peer.loop.call_soon_threadsafe(lambda: [[one._check() for one in peers.values()], looked.set()])
         assert looked.wait(PATIENCE)
 
-    for _ in range(5):
+    for turn in range(5):
+        if turn > 1 and nbytes > 8_000_000:
+            break  # the system may hold all that is left, so that nothing waits in the server again
         until(lambda: peer.unread)
         look()
         while peer._unread:
