@@ -179,6 +179,7 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
     open_section(page, "attention")
     page.locator("#tab-photos").click()
     page.wait_for_selector('.stage[data-state="done"]')
+    page.locator("[data-mode=draw]").click()  # the ways to a photo belong to it
     page.locator(".photo-ways [data-way=remove]").click()
     collect()
     page.context.close()
