@@ -129,7 +129,7 @@ KINDS: dict[str, Callable[[int], Fields]] = {
     "faithfulness": about(method=SLOW, label=3, against=4, baseline="blur"),
     "random_order": about(order=1, label=3, against=4, baseline="blur"),
     "randomization": about(method="integrated_gradients", label=3),
-    "smallest_set": about(wanted="enough", label=3, without=list(range(0, 196, 2))),
+    "smallest_set": about(wanted="enough", without=list(range(0, 196, 2))),
     "method_docs": lambda n: {"method": "libra_fullgrad"},
     "models": lambda n: {},
     "model": lambda n: {"name": "taught-" + "x" * 22, "taught": _link()},

@@ -17,7 +17,7 @@ from vit_demo.errors import BusyError, InputError
 from vit_demo.service import job as module
 from vit_demo.service.job import Cancelled, owner, report
 from vit_demo.service.jobs import JobRunner
-from vit_demo.service.limits import POOLS, WorkerPool
+from vit_demo.service.limits import GRACE, POOLS, WorkerPool
 
 from ..asynchronous import PATIENCE, a_moment, run, until
 from .job_helpers import held
@@ -241,7 +241,7 @@ def test_polling_keeps_a_job_going(runner, monkeypatch):
     job = runner.submit("long", work, "slow")
     for step in range(1, 6):
         until(lambda step=step: job.done == step)
-        now[0] += 0.9 * PATIENCE
+        now[0] += 0.9 * GRACE
         assert not job.poll(0.0) and job.total == 5
         go_on.release()
     assert job.result() == "the end"
