@@ -1,7 +1,9 @@
 """The page is rendered and compressed once for each address of the server, and nothing else is touched."""
 
+import asyncio
 import gzip
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import brotli
 import pytest
@@ -16,12 +18,14 @@ from vit_demo.web.guard.bodies import RequestRefused
 from vit_demo.web.guard.compression import Compression
 from vit_demo.web.guard.quota import Pace
 
-from ...asynchronous import until
+from ...asynchronous import run, until
 
 TEXT = "<p>A page</p>" * 500
 
 
 rendered: list[str] = []
+begun: list[int] = []
+"""Responses of which the rest comes a moment later."""
 
 
 async def page(request: Request) -> Response:
@@ -30,6 +34,8 @@ async def page(request: Request) -> Response:
 
     async def parts() -> AsyncIterator[str]:
         yield TEXT
+        begun.append(1)
+        await asyncio.sleep(0.01)
         yield request.headers["host"]
 
     return StreamingResponse(parts(), media_type="text/html")
@@ -43,12 +49,18 @@ SCRIPT = "\n".join(f"export const v{n} = {n * n % 9973} + {n % 17};" for n in ra
 
 
 async def script(_: Request) -> Response:
-    return Response(SCRIPT, media_type="text/javascript")
+    async def parts() -> AsyncIterator[str]:
+        begun.append(1)
+        await asyncio.sleep(0.01)
+        yield SCRIPT
+
+    return StreamingResponse(parts(), media_type="text/javascript")
 
 
 @pytest.fixture
 def client() -> TestClient:
     rendered.clear()
+    begun.clear()
     app = Starlette(routes=[Route(path, page) for path in ("/", "/other", "/config", "/gradio_api/info")])
     app.router.routes += [Route("/data", data), Route("/assets/index-12345678.js", script)]
     return TestClient(Compression(app), headers={"accept-encoding": "identity"})
@@ -71,6 +83,22 @@ def test_the_page_is_compressed(
     assert response.headers["content-encoding"] == encoding and response.headers["vary"] == "accept-encoding"
     assert int(response.headers["content-length"]) == len(raw) < len(TEXT) / 10
     assert decompress(raw).decode() == f"{TEXT}testserver"
+
+
+@pytest.mark.parametrize("path", ["/", "/config", "/assets/index-12345678.js"])
+def test_who_leaves_before_it_is_sent_leaves_the_next_visitor_the_whole(client: TestClient, path: str) -> None:
+    async def left() -> dict[str, Any]:
+        while not begun:
+            await asyncio.sleep(0)
+        return {"type": "http.disconnect"}
+
+    async def unread(_: object) -> None:
+        await asyncio.sleep(0)
+
+    headers = [(b"host", b"testserver"), (b"accept-encoding", b"identity")]
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": headers}
+    run(client.app(scope, left, unread))
+    assert client.get(path).text == (SCRIPT if path.endswith(".js") else f"{TEXT}testserver")
 
 
 @pytest.mark.parametrize("accepted", ["identity", "deflate", "gzip;q=0", "br;q=much", "", ";", "*"])

@@ -113,7 +113,7 @@ class Compression:
         if (reply := cache.get(key)) is None:
             if is_rendered and (address := client_address(scope)):
                 await asyncio.sleep(self._pace.wait(address))
-            reply = await self._fetch(scope, receive, encoding, is_asset)
+            reply = await self._fetch(scope, encoding, is_asset)
             if _is_for_everyone(reply[0]):
                 cache.put(key, reply)
                 if encoding == "br" and len(self._tasks) < MAX_LATER:
@@ -132,8 +132,8 @@ class Compression:
             headers["content-length"] = str(len(content := await work))
             cache.put(key, ({**start, "headers": headers.raw}, content))
 
-    async def _fetch(self, scope: Scope, receive: Receive, encoding: str | None, is_asset: bool) -> Reply:
-        """The whole response of the application, compressed."""
+    async def _fetch(self, scope: Scope, encoding: str | None, is_asset: bool) -> Reply:
+        """The whole response of the application, compressed. It goes on if the visitor leaves: others get it, too."""
         start, body = dict[str, Any](), bytearray()
 
         async def collect(message: Message) -> None:
@@ -146,7 +146,7 @@ class Compression:
         plain = [
             header for header in scope["headers"] if header[0].decode("latin-1") not in ("accept-encoding", *CONDITIONS)
         ]
-        await self._app({**scope, "method": "GET", "headers": plain, "query_string": b""}, receive, collect)
+        await self._app({**scope, "method": "GET", "headers": plain, "query_string": b""}, _nothing, collect)
         content, headers = bytes(body), MutableHeaders(raw=list(start["headers"]))
         if is_asset and _is_for_everyone(start):
             headers["cache-control"] = FOREVER
@@ -155,6 +155,11 @@ class Compression:
             headers["content-encoding"], headers["content-length"] = encoding, str(len(content))
             headers.add_vary_header("accept-encoding")
         return {**start, "headers": headers.raw}, content
+
+
+async def _nothing() -> Message:
+    """What a visitor sends who stays: a GET has no body."""
+    return await asyncio.Future()
 
 
 def _is_for_everyone(start: Message) -> bool:
