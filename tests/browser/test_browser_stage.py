@@ -11,6 +11,7 @@ from .stage_page import (
     PATCHES,
     block_requests,
     faults,
+    give,
     open_stage,
     other_requests,
     point_at,
@@ -120,7 +121,7 @@ def test_another_block_is_fetched_once_in_the_background(stage: Page) -> None:
 def test_the_answers_after_each_block_are_never_long_those_of_the_picture_before(stage: Page) -> None:
     answers = stage.locator("#stage .answers")
     faults.add("answers wait")
-    stage.locator("#next").click()
+    give(stage, "next")
     stage.wait_for_selector("#stage .stage[data-run=second]")
     answers.wait_for(state="hidden")
     faults.clear()
@@ -218,7 +219,7 @@ def test_while_a_map_is_computed_the_old_one_stays_and_progress_is_shown(stage: 
 def test_a_new_result_comes_with_its_own_map(stage: Page) -> None:
     choose_method(stage, "Relevance")
     stage.wait_for_function("document.querySelector('.subject').innerText.includes('for seven')")
-    stage.locator("#next").click()
+    give(stage, "next")
     stage.wait_for_selector("#stage .stage[data-run=second]")
     assert scene(stage) and subject(stage).startswith("for seven")
     assert [request["source"] for request in other_requests] == ["source of first", "source of second"]
@@ -228,10 +229,10 @@ def test_choices_outlive_a_result_and_an_empty_pad(stage: Page) -> None:
     height = stage.evaluate("document.querySelector('.blocks').offsetTop")
     settings(stage).get_by_label("Block", exact=True).fill("2")
     close_settings(stage)
-    stage.locator("#empty").click()
+    give(stage, "empty")
     stage.get_by_text("Nothing here.").wait_for()
     assert stage.evaluate("document.querySelector('.blocks').offsetTop") == pytest.approx(height, abs=1)
-    stage.locator("#next").click()
+    give(stage, "next")
     stage.wait_for_selector("#stage .stage[data-run=second][data-top1=seven]")
     shows(stage, "From the class token · block 2 of 3, mean of 2 heads")
     assert stage.evaluate("document.querySelector('.blocks').offsetTop") == pytest.approx(height, abs=1)
