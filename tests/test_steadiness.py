@@ -32,13 +32,11 @@ ALLOWED = {
     ("browser/choosing.py", "page.wait_for_timeout"): "how `until` and `a_moment` pause while the page goes on",
     ("conftest.py", "os.environ"): "one thread, for the whole run",
     ("browser/conftest.py", "os.environ"): "no network, for the whole run",
-    ("service/test_jobs.py", "asyncio.sleep"): "of no length",
     ("web/guard/test_slow_requests.py", "asyncio.sleep"): "in no time: `run_in_no_time`",
     ("web/guard/test_metrics.py", "pace.wait"): "a weight",
     ("web/guard/test_uploads.py", "quota.wait"): "bytes",
     ("web/guard/test_uploads.py", "time.time"): "the age of files, which the file system has from that clock",
     ("web/guard/test_slow_requests.py", "time.monotonic"): "at least so long: whoever is slow passes",
-    ("web/requests/test_live.py", "asyncio.sleep"): "of no length",
     ("weights/test_labels.py", "time.thread_time"): "of one thread, and a hundredth of what each with each takes",
     ("weights/test_trained.py", "time.thread_time"): "of one thread, and a tenth of what a look at all would take",
     ("cli/test_bad_input.py", "sys.stdout"): "what the command line writes to",
@@ -133,7 +131,7 @@ def of_call(node: ast.Call, names: dict[str, str]) -> Iterator[tuple[int, str, s
     place, _, last = called.rpartition(".")
     timeouts = [one.value for one in node.keywords if one.arg == "timeout"]
     positional = node.args if {called, last} & WAITS else []
-    if last in SLEEPS:
+    if last in SLEEPS and not any(isinstance(one, ast.Constant) and one.value == 0 for one in node.args):
         yield node.lineno, called, "wait for a state: `until`; for what must not happen: `a_moment`"
     elif called in CLOCKS:
         yield node.lineno, called, "give the code a clock of the test's own"

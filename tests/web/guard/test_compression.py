@@ -28,6 +28,11 @@ begun: list[int] = []
 """Responses of which the rest comes a moment later."""
 
 
+async def a_few_turns() -> None:
+    for _ in range(9):
+        await asyncio.sleep(0)
+
+
 async def page(request: Request) -> Response:
     """What names the server's address, in several parts."""
     rendered.append(f"{request.url.path}?{request.url.query}")
@@ -35,7 +40,7 @@ async def page(request: Request) -> Response:
     async def parts() -> AsyncIterator[str]:
         yield TEXT
         begun.append(1)
-        await asyncio.sleep(0.01)
+        await a_few_turns()
         yield request.headers["host"]
 
     return StreamingResponse(parts(), media_type="text/html")
@@ -51,7 +56,7 @@ SCRIPT = "\n".join(f"export const v{n} = {n * n % 9973} + {n % 17};" for n in ra
 async def script(_: Request) -> Response:
     async def parts() -> AsyncIterator[str]:
         begun.append(1)
-        await asyncio.sleep(0.01)
+        await a_few_turns()
         yield SCRIPT
 
     return StreamingResponse(parts(), media_type="text/javascript")
