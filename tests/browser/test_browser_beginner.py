@@ -54,7 +54,7 @@ def test_what_is_veiled_says_so_and_the_end_of_the_tour_leads_to_build(visit, ad
     page = visit(f"{address}#tab=photos&section=steps&step=7", DESKTOPS[0])
     cover = page.locator(".steps .cover")
     for _ in range(2):
-        cover.get_by_text("Hidden until you answer").wait_for()
+        cover.get_by_text("First answer the question below").wait_for()
         page.locator(".steps .reveal").click()
         cover.wait_for(state="hidden")
         page.locator(".steps .next:enabled, .steps .to-build:visible").first.click()

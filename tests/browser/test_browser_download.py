@@ -204,7 +204,7 @@ def test_the_copied_code_gives_the_same_map(relevance: Page, tmp_path: Path, mon
     exec(code, names)
     np.testing.assert_allclose(names["values"], expected().relevance(), rtol=1e-5)
     assert (tmp_path / "relevance.png").exists()
-    command = copied(relevance, "Copy as command").split()
+    command = copied(relevance, "Copy the command").split()
     assert command[:3] == ["python", "-m", "vit_demo"] and main([*command[3:], "--out", "out"]) == 0
     assert list((tmp_path / "out").glob("*relevance*"))
 
@@ -224,7 +224,7 @@ def test_the_copied_command_has_the_options_of_the_map(
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(code, names)
-    command = copied(relevance, "Copy as command")
+    command = copied(relevance, "Copy the command")
     assert command.endswith("--method attention --block 1 --head 0 --query 1,1")
     assert main([*command.split()[3:], "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["maps"]["attention"]["values"]
@@ -235,7 +235,7 @@ def test_dropped_patches_are_left_to_the_python_code(relevance: Page) -> None:
     rub(relevance)
     relevance.locator(".picture").click(position={"x": 5, "y": 5})
     relevance.wait_for_function("document.querySelector('.stage').__stage.current().dropped.length === 1")
-    relevance.get_by_role("button", name="Copy as command", exact=True).click()
+    relevance.get_by_role("button", name="Copy the command", exact=True).click()
     relevance.get_by_text("cannot rub out squares").wait_for()
     assert "ex = ex.drop_patches([(0, 0)])" in copied(relevance, "Copy as Python")
 

@@ -1,5 +1,7 @@
 """A lesson's link: its task stays in a band above the stage, in the page's language, while a visitor plays."""
 
+from collections.abc import Callable
+
 import pytest
 
 from vit_demo.web.catalog.method_docs import lesson
@@ -48,6 +50,27 @@ def test_the_answer_unfolds_over_the_page_and_folds_for_the_next_task(sixth: Pag
     assert answer.is_hidden() and sixth.evaluate("location.hash") == lesson(7)["link"]
     sixth.go_back()
     wait_for(sixth, 6)
+
+
+SUBJECTS = {"steps": ".steps h2", "build": ".build h2", "teach": ".teach h2"}
+"""What a task is about, by its section; everywhere else the picture."""
+
+
+@pytest.mark.parametrize(("size", "kind"), [((1366, 768), "desktop"), ((820, 1180), "tablet"), ((390, 844), "phone")])
+def test_each_next_task_has_its_subject_in_sight(window: Callable[..., Page], address: str, size, kind) -> None:
+    page = window(size, kind)
+    open_page(page, f"{address}{lesson(1)['link']}")
+    for number in range(1, 14):
+        wait_for(page, number)
+        section = page.evaluate(f"{STAGE}.choices.section")
+        subject = page.locator(SUBJECTS.get(section, ".picture"))
+        subject.wait_for()
+        task, box = band(page).bounding_box(), subject.bounding_box()
+        assert task and 0 <= task["y"] < size[1] / 2, number
+        assert box and 0 <= box["y"] < size[1] - 40, (number, section)
+        page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        if number < 13:
+            band(page).get_by_role("link", name="Next task").click()
 
 
 def test_the_task_stays_while_one_plays_and_goes_when_it_is_closed(sixth: Page) -> None:

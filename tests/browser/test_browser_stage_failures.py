@@ -28,7 +28,10 @@ def test_a_map_that_fails_leaves_one_sentence_and_a_page_that_works(stage: Page)
     assert subject(stage).startswith("From the class token")
     choose_method(stage, "Rollout")
     assert "rollout" in subject(stage)
-    assert "Nothing stands out: no square gets more than an even share" in stage.locator("#stage .value").inner_text()
+    assert (
+        "Nothing stands out: no square gets more than if attention were spread evenly"
+        in stage.locator("#stage .value").inner_text()
+    )
 
 
 def test_a_map_whose_request_was_lost_is_requested_when_it_is_chosen_again(stage: Page) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 TURNS = (0.0, 0.15, -0.15)
-ACCURACY = "Each left out once, as if it were new: {0} of {0} are right."
+ACCURACY = "Tested on each picture after learning from all others: {0} of {0} are right."
 
 DROP = """(box, contents) => {
   const data = new DataTransfer();

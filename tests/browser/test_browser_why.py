@@ -13,7 +13,7 @@ def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page
     choose_method(quick, "Libra FullGrad+")
 
     def rather(label: str) -> None:
-        settings(quick).get_by_label("Rather than", exact=True).select_option(label=label)
+        settings(quick).get_by_label("Compared with", exact=True).select_option(label=label)
         close_settings(quick)
 
     rather(last)

@@ -54,7 +54,7 @@ def test_the_words_of_all_sources_are_found() -> None:
     words = page_words()
     assert {
         "block {block} of {blocks}",  # translate("...") with values
-        "Undo all",  # HTML
+        "New digit",  # HTML
         "Back to class token",  # english("...")
         "Can the colours be trusted?",  # HTML in JavaScript
         "Choose",  # HTML, after an icon

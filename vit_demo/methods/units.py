@@ -26,7 +26,9 @@ class Floor:
         return self.value / num_tokens if self.per_token else self.value
 
 
-_EVEN_SHARE = Floor(1.0, "No patch gets as much as an even share, so the map points to none of them.", per_token=True)
+_EVEN_SHARE = Floor(
+    1.0, "No patch gets as much as if attention were spread evenly, so the map points to none of them.", per_token=True
+)
 
 FLOORS = {
     "share of attention": _EVEN_SHARE,

@@ -78,7 +78,8 @@ PRESETS: dict[str, Preset] = {
             # A tenth of the correct predictions on held-out real photos do not reach one or exceed the other.
             confidence_threshold=0.4,
             max_entropy=4.4,
-            note="Input of 120 x 120 pixels, 50 classes. Of 100 photos of other things, it takes 28 for one of these.",
+            note="Input of 120 x 120 pixels, 50 classes. Shown 100 photos of something else, it gives a confident "
+            "wrong answer for 28.",
         ),
         *HUB_PRESETS,
     )

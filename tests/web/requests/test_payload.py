@@ -138,6 +138,6 @@ def test_what_is_said_of_a_prediction_that_means_little(result):
     noise = np.random.default_rng(0).integers(0, 256, (60, 60, 3), dtype=np.uint8)
     photo = engine.explore(Image.fromarray(noise), "photos-tiny")
     assert payload(photo)["note"] == (
-        "Uncertain: none of the \u206850\u2069 classes stands out, as with most pictures of something else. The "
-        "first may still be right."
+        "Uncertain: many pictures of something else get percentages like these. The first of the \u206850\u2069 "
+        "classes may still be right."
     )

@@ -30,7 +30,7 @@ def note_of(result: Exploration) -> str:
     if result.preset.task == "digits" and not result.preset.base:
         return "Low confidence: this may not be a single digit, or not one like those the model was trained on."
     return sentence(
-        "Uncertain: none of the {0} classes stands out, as with most pictures of something else. The first may still "
+        "Uncertain: many pictures of something else get percentages like these. The first of the {0} classes may still "
         "be right.",
         len(result.labels),
     )

@@ -108,6 +108,6 @@ export function showWithout(host, { dropped }, restore) {
     "This is about the picture without 1 square.|This is about the picture without {count} squares.",
     { count },
   );
-  const undo = makeButton(restore, { className: "link" }, english("Undo all"));
+  const undo = makeButton(restore, { className: "link" }, english("All back"));
   host.replaceChildren(...(count ? [words, " ", undo] : []));
 }

@@ -187,7 +187,7 @@ function createList(list, methods, { onChange, retry, modes }) {
     const link = make(
       "a",
       { className: "link", href: "./faithfulness", target: "_blank", rel: "noopener" },
-      english("place on 20 pictures ›"),
+      english("ranked by a test on 20 pictures ›"),
     );
     list.replaceChildren(
       ...group(english("What speaks for a class"), placed.filter(isOfClass), ...(isMeasured ? [link] : [])),

@@ -203,17 +203,23 @@ function createViews(host, viewModules, context) {
   });
 }
 
-/** Scrolls to the chapter of the section that a link, or a button, opened; leaves it when the visitor scrolls to the top. */
+/**
+ * Scrolls to what a link, a button or the next task of the lessons opened: a chapter, or the top; leaves a chapter when the
+ * visitor scrolls to the top.
+ */
 function followSection(stage) {
   const { host } = stage;
   let section = "";
+  let lesson = /** @type {number | null} */ (null);
 
   function follow() {
     const next = choicesOf(stage).section;
-    if (next === section || !stage.result) return;
-    section = next;
-    if (section === "features" && !pageState.get().view.lesson) stage.parts.drawer.open(true);
-    if (!EXPLORE.includes(section)) scrollTo(0, 0);
+    const task = pageState.get().view.lesson;
+    const isNewTask = Boolean(task) && task !== lesson;
+    if ((next === section && !isNewTask) || !stage.result) return;
+    [section, lesson] = [next, task];
+    if (section === "features" && !task) stage.parts.drawer.open(true);
+    if (section !== "steps" && (isNewTask || !EXPLORE.includes(section))) scrollTo(0, 0);
     if (section === "steps") host.querySelector(".steps")?.scrollIntoView({ block: "start" });
   }
 

@@ -27,7 +27,7 @@ export function captionOf(drawing) {
     about: words.subject,
     subject: isOpening ? "" : words.subject,
     value,
-    rank: place ? translate("no. {place} of {all} kinds of map when tested ›", { place, all }) : "",
+    rank: place ? translate("ranked {place} of {all} in a test ›", { place, all }) : "",
     outdated: isOld ? translate("Still shown: *{method}*", { method: translate(method.label) }) : "",
     label: translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
       subject: plain(about),
@@ -105,7 +105,7 @@ function summary(method, map, result, view) {
   const values = { peak: method.written(peakOf(map)), floor: method.written(style.floor) };
   if (!isFaint(map, style)) return placesText(method, map, result) + restText(method, map, result, view);
   return method.isShare
-    ? translate("Nothing stands out: no square gets more than an even share ({floor})", values)
+    ? translate("Nothing stands out: no square gets more than if attention were spread evenly ({floor})", values)
     : translate("Nothing stands out: the strongest square has {peak}, below {floor}", values);
 }
 

@@ -37,7 +37,7 @@ export const BASELINES = [
     english("mean colour"),
     english("Masked by the mean colour"),
     english(
-      "A masked square gets the colour that normalization maps to 0: almost blank paper for digits, plain grey for most models of photos.",
+      "A masked square is filled with one colour: almost blank paper for digits, grey for most models of photos.",
     ),
   ],
   [
@@ -48,8 +48,8 @@ export const BASELINES = [
   ],
   [
     "black",
-    english("pixels of 0"),
-    english("Masked by pixels of 0"),
+    english("pixel value 0"),
+    english("Masked by pixel value 0"),
     english("A masked square gets pixels of value 0: black in a photo, blank paper for digits."),
   ],
 ];

@@ -48,9 +48,9 @@ const SHOWN_MISTAKES = 8;
 const LINKED = english(
   "The server keeps a network for an hour. This one was trained in {steps} steps with seed {seed}, which on the same machine gives the same network again.",
 );
-const UP_TO = english("It takes up to {seconds} seconds: the first 20 steps tell how many fit into them.");
+const UP_TO = english("It takes up to {seconds} seconds.");
 const SHORT = 0.7; // of the seconds that were chosen
-const WHY_SHORT = english("The first 20 were slow, so no more were planned.");
+const WHY_SHORT = english("The server was busy, so there were fewer steps.");
 const HINDRANCES = {
   fields: english("A number of the network does not fit: see below."),
   task: english("Only networks for digits can be trained here: 28 pixels, 1 channel, 10 classes."),
@@ -171,7 +171,10 @@ export function createTraining(host, { change, request, startingPoints }) {
     find(".ink").replaceChildren(...layers);
     const values = { label: look?.label, probability: percent(100 * (look?.probability ?? 0)) };
     const words = translate("It says *{label}*, {probability}. Colour is where it looks last.", values);
-    setText(find(".digit figcaption"), look ? words : english("Your digit. Watch what it looks at, and what it says."));
+    setText(
+      find(".digit figcaption"),
+      look ? words : english("Watch what it looks at in this digit, and what it says."),
+    );
   }
 
   function drawCharts(last) {

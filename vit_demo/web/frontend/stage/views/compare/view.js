@@ -17,7 +17,7 @@ export const html = `
   <section class="chapter compare">
     <h2>Compare</h2>
     <p class="lead">The same picture in several columns; maps in the same unit share a colour scale. Point at a square to see the same
-      place in each. An even share is what every square would get if all got the same.</p>
+      place in each.</p>
     <div class="tools">
       <button type="button" class="quiet add">Add a column</button>
       <button type="button" class="quiet reset">Reset</button>
@@ -69,7 +69,7 @@ export function create(card, { request, methods, curves, change }) {
 
   function describe({ choices: { method }, map, result }) {
     const { unit, style, format, isShare } = methods[method];
-    const times = (value) => translate("{times} times an even share", { times: formatNumber(value) });
+    const times = (value) => translate("{times} times as much as if spread evenly", { times: formatNumber(value) });
     const per = perOf(methods[method], result);
     return { unit, map, style: style(result), per, format: isShare ? times : format };
   }

@@ -31,7 +31,7 @@ export const html = `
         <ul></ul>
       </details>
       <button type="button" class="quiet" data-download="python">Copy as Python</button>
-      <button type="button" class="quiet" data-download="command">Copy as command</button>
+      <button type="button" class="quiet" data-download="command">Copy the command</button>
     </div>
     <p class="hint" role="status"></p>
     <p class="hint">A folder of pictures: <code translate="no">vit-demo audit MODEL --pictures DIR --out SITE</code></p>

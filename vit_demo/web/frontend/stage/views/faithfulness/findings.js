@@ -55,7 +55,7 @@ export function randomizationText(correlations, numPatches) {
   const [first, second] = correlations;
   const last = correlations.at(-1);
   const words = translate(
-    "With all weights random, the map’s rank correlation with this one is {value} (1: the same order of squares, 0: unrelated): {similarity}.",
+    "Beside the map of the same network with random weights, this one is {similarity} (correlation {value}; 1: the same order of squares, 0: unrelated).",
     { value: formatArea(last), similarity: similarity(last, numPatches) },
   );
   const isSudden = correlations.length > 2 && first - second > SUDDEN * (first - last);
@@ -70,11 +70,11 @@ const SUDDEN = 0.5; // of the whole change
 function similarity(correlation, numPatches) {
   const chance = 2 / Math.sqrt(Math.max(1, numPatches - 1));
   if (Math.abs(correlation) <= chance) {
-    return translate("no more than expected by chance with {patches} squares", { patches: numPatches });
+    return translate("no more similar than by chance, so it depends on what was learned");
   }
-  if (correlation < 0) return translate("the order is partly reversed, so the map depends on what was learned");
-  if (correlation > 0.7) return translate("most of the order does not depend on the learned weights");
-  return translate("part of the order does not depend on the learned weights");
+  if (correlation < 0) return translate("partly in reverse order, so it depends on what was learned");
+  if (correlation > 0.7) return translate("very similar, so most of it does not depend on what was learned");
+  return translate("partly similar, so part of it does not depend on what was learned");
 }
 
 // Small line charts in the page's colours: the curve of a heatmap beside those of random orders.

@@ -145,7 +145,7 @@ export function mlpFigure({ result, facts, block, tour, revealed, paint }) {
     const unseen = hint(english("What the MLP adds cannot be told apart in this network."));
     return [...nodes, unseen, paint.vector(translate("new token"), after), hint(subjectOf(result, tour))];
   }
-  const lengths = translate("Length of what is added: attention {attention}, MLP {mlp}.", {
+  const lengths = translate("Attention adds a vector of length {attention} to this token, the MLP one of {mlp}.", {
     attention: formatDecimals(lengthOf(attention), 2),
     mlp: formatDecimals(lengthOf(mlp), 2),
   });
@@ -216,11 +216,7 @@ export function classesFigure({ facts, shared, revealed, paint }) {
 
 /** A veiled list, and over it why it is. */
 function covered(list, revealed) {
-  const cover = make(
-    "p",
-    { className: "cover", hidden: revealed },
-    english("Hidden until you answer the question below"),
-  );
+  const cover = make("p", { className: "cover", hidden: revealed }, english("First answer the question below"));
   return make("div", { className: "covered" }, veil(list, revealed), cover);
 }
 

@@ -90,7 +90,7 @@ function halfPatches({ patches }) {
     options: [2 * patches, 4 * patches, 8 * patches].map(String),
     answer: 1,
     why: translate(
-      "Each patch becomes four, so there are {patches}, with four times the work on single tokens. Only the matrix of attention, every token with every other, grows about sixteenfold.",
+      "Each patch becomes four, so there are {patches}. What is done to each token becomes four times the work; attention, which compares every token with every other, about sixteen times.",
       { patches: 4 * patches },
     ),
   };
@@ -131,8 +131,9 @@ function nearestPosition(facts, { positions }) {
 
 /** Which of four patches the chosen token attends to most in the chosen head: the strongest and three ordinary ones. */
 function strongestPatch(result, { weights }, { patch: chosen, head, block, fromClassToken }) {
+  const asked = fromClassToken ? null : chosen; // what a patch attends to in itself is no guess at a place
   const kept = Array.from(result.tokenOf, (token, patch) => ({ patch, share: weights[token] })).filter(
-    ({ share }) => share !== undefined,
+    ({ patch, share }) => share !== undefined && patch !== asked,
   );
   if (kept.length < 4) return null;
   const ranked = [...kept].sort((a, b) => b.share - a.share);

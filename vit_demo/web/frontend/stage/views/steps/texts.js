@@ -71,7 +71,7 @@ const STEPS = [
     sentences: (f) => [
       "The picture is cut into {rows} × {columns} = {patches} squares of {patchSize} × {patchSize} pixels, called *patches*.",
       "Laid out row by row they form a sequence, and a Transformer handles them as it would the words of a sentence.",
-      ...(f.channels === 1 ? ["To the network ink is bright and paper dark; this page draws ink on paper."] : []),
+      ...(f.channels === 1 ? ["The network gets the drawing inverted: bright ink on dark paper."] : []),
     ],
     before: (f) => [shape(f.channels, ...f.inputSize), f.channels === 1 ? "one grey picture" : "red, green, blue"],
     after: (f) => [`${f.rows} × ${f.columns}`, "{patches} patches of {patchValues} numbers"],

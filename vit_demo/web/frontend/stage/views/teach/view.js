@@ -181,7 +181,7 @@ export function create(card, { request, upload }) {
     find(".primary").hidden = !last?.model;
     setText(find(".sure"), news || noteOf(last));
     find(".kept").textContent = translate(
-      "A link to the network holds your classes, not your pictures. The server keeps photos for an hour, and for as long what the last step reads of each picture: at most {pictures} pictures of an address, in {classes} classes.",
+      "A link to the network holds your classes, not your pictures. The server deletes your photos, and what the network computed from them, after an hour. There may be {pictures} pictures in {classes} classes.",
       { pictures: constants.maxTaughtPictures, classes: constants.maxTaughtClasses },
     );
   }
@@ -194,7 +194,7 @@ export function create(card, { request, upload }) {
         "The bars say what it takes your picture for. Give each class two or more: then it is tested, too.",
       );
     return translate(
-      "Each left out once, as if it were new: *{right} of {count}* are right. Now try another one.",
+      "Tested on each picture after learning from all others: *{right} of {count}* are right. Now try another one.",
       last,
     );
   }
