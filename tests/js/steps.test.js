@@ -206,10 +206,7 @@ test("of a picture in many rows, the sequence shows the first, the last and thos
 
 test("only attention is said to grow sixteenfold", () => {
   const { why } = questionOf(0, state(0));
-  assert.match(
-    why,
-    /four, so there are \d+\. .*four times the work; attention, .* about sixteen times\.$/,
-  );
+  assert.match(why, /four, so there are \d+\. .*four times the work; attention, .* about sixteen times\.$/);
 });
 
 test("numbers are short", () => {
