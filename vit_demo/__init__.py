@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from vit_demo import inference
-from vit_demo.earlier import spelled
 from vit_demo.errors import (
     BusyError,
     CheckpointError,
@@ -102,7 +101,6 @@ def presets() -> dict[str, "Preset"]:
     return dict(PRESETS)
 
 
-@spelled("patch_size", "device", preset="model")
 def load(model: "str | os.PathLike[str]", *, patch_size: int | None = None, device: str = "cpu") -> "ViT | TracedViT":
     """The trained network itself, in eval mode: ``model(x, patch_size=p)`` gives logits, ``model.config`` its shape.
 

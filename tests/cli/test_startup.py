@@ -12,7 +12,7 @@ from vit_demo.defaults import METHOD_NAMES
 
 HEAVY = {"torch", "torchvision", "numpy", "PIL", "matplotlib", "scipy", "gradio", "huggingface_hub", "safetensors"}
 
-LIGHT = [["--help"], ["--version"], ["presets"], ["completion", "bash"], *([name, "--help"] for name in COMMANDS)]
+LIGHT = [["--help"], ["--version"], ["presets"], *([name, "--help"] for name in COMMANDS)]
 
 # In one process: what one command imports is still there for the next, so the last check covers all.
 SCRIPT = f"""

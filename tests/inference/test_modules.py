@@ -163,13 +163,6 @@ def test_what_does_not_fit_gets_a_sentence(pixels):
     assert vit_demo.explore(CAT, sized).grid == (4, 4), "as the first error says"
 
 
-def test_a_name_may_be_given_as_model_or_preset():
-    ex = vit_demo.explore(CAT, "photos-tiny")
-    np.testing.assert_array_equal(vit_demo.explore(CAT, "photos-tiny").logits, ex.logits)
-    with pytest.raises(InputError, match="only one of both"):
-        vit_demo.explore(CAT, "photos-tiny", preset="digits-tiny")
-
-
 def test_a_rectangle_is_taken_by_a_network_that_takes_it(pixels):
     wide = torch.cat([pixels, pixels[:, :, :16]], 2)
     for module in (timm_vit(img_size=(32, 48))(), timm_vit(dynamic_img_size=True)()):

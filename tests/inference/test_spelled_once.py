@@ -2,8 +2,6 @@
 
 import inspect
 import pickle
-import warnings
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -21,43 +19,16 @@ from vit_demo.web.catalog.example_digits import example_picture
 SEVEN = example_picture(7)
 
 
-@pytest.fixture(autouse=True)
-def _warnings_are_errors() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", FutureWarning)
-        yield
-
-
 @pytest.fixture(scope="module")
 def ex() -> vit_demo.Exploration:
     return vit_demo.explore(SEVEN, "digits-tiny", patch_size=7)
 
 
-@pytest.fixture(scope="module")
-def explainer() -> vit_demo.Explainer:
-    torch.manual_seed(0)
-    return vit_demo.Explainer(timm_vit()())
-
-
-def test_earlier_spellings_give_the_same_and_warn(explainer) -> None:
-    new = vit_demo.explore(SEVEN, "digits-tiny", patch_size=7, device="cpu")
-    x = torch.randn(2, 3, 32, 32)
-    expected = explainer.maps(x, "relevance", label=[1, 2])
-    with pytest.warns(FutureWarning, match="patch_size=, device= in explore") as caught:
-        assert np.array_equal(vit_demo.explore(SEVEN, "digits-tiny", 7, "cpu").logits, new.logits)
-    assert caught[0].filename == __file__
-    with pytest.warns(FutureWarning, match="model="):
-        assert np.array_equal(vit_demo.explore(SEVEN, preset="digits-tiny", patch_size=7).logits, new.logits)
-    with pytest.warns(FutureWarning, match="model="):
-        [one] = vit_demo.explore_batch([SEVEN], preset="digits-tiny", patch_size=7)
-    assert np.allclose(one.logits, new.logits, atol=1e-5)
-    with pytest.warns(FutureWarning, match="patch_size="):
-        vit_demo.load("digits-tiny", 7)
-    with pytest.warns(FutureWarning, match="label= in maps"):
-        assert torch.equal(explainer.maps(x, "relevance", targets=[1, 2]), expected)
+def test_another_spelling_is_an_error() -> None:
     for wrong in (
-        lambda: vit_demo.explore(SEVEN, "digits-tiny", 7, patch_size=7),
-        lambda: vit_demo.explore(SEVEN, "digits-tiny", 7, "cpu", "crop", 1),
+        lambda: vit_demo.explore(SEVEN, "digits-tiny", 7),
+        lambda: vit_demo.explore(SEVEN, preset="digits-tiny"),
+        lambda: vit_demo.load("digits-tiny", 7),
         lambda: vit_demo.explore(SEVEN, "digits-tiny", patches=7),
     ):
         with pytest.raises(TypeError):

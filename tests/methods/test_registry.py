@@ -49,10 +49,6 @@ def test_wrong_options_are_refused_in_one_sentence(method, options, words):
         find_method(method).check_options(options)
 
 
-def test_a_method_is_found_by_its_earlier_name():
-    assert find_method("patch_dropping") is METHODS["local_surrogate"]
-
-
 def test_the_defaults_are_those_of_the_functions():
     defaults = {name: {o.name: o.default for o in method.options} for name, method in METHODS.items()}
     assert defaults["attention"] == {"block": -1, "head": None, "query": None, "direction": "from"}

@@ -17,7 +17,7 @@ from vit_demo.version import __version__
 
 __all__ = ["build_parser", "main"]
 
-COMMANDS = ("presets", "explain", "compare", "gallery", "evaluate", "audit", "train", "teach", "serve", "completion")
+COMMANDS = ("presets", "explain", "compare", "gallery", "evaluate", "audit", "train", "teach", "serve")
 """The commands in the order of the help, each a module of this package."""
 
 OK, BAD_INPUT, STOPPED = 0, 2, 130
@@ -49,14 +49,13 @@ def run_program(parser: ArgumentParser, name: str, arguments: Sequence[str] | No
 
 
 def build_parser() -> ArgumentParser:
-    """The parser; ``parse_args(...).run`` is the function of the chosen command, and ``.parser`` this."""
+    """The parser; ``parse_args(...).run`` is the function of the chosen command."""
     parser = Parser(
         prog=program_name(),
         description="See how a Vision Transformer works.",
         epilog=f"Each command describes itself, with examples: {program_name()} explain --help",
     )
     parser.add_argument("--version", action="version", version=__version__)
-    parser.set_defaults(parser=parser)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     for name in COMMANDS:
         import_module(f"vit_demo.cli.{name}").add(commands)

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from vit_demo.accelerator import best_device, device_name
 from vit_demo.checks import find_device, path_or_name, whole_number
 from vit_demo.defaults import DEFAULT_METHOD
-from vit_demo.earlier import spelled
 from vit_demo.errors import InputError, PresetError, warn
 from vit_demo.images import ImageSource
 from vit_demo.inference import maps, words
@@ -179,7 +178,6 @@ class Explainer:
             for _, group in itertools.groupby(part, lambda one: one.given.pixels.shape):
                 yield from _run_together(list(group))
 
-    @spelled(targets="label")
     def maps(
         self,
         x: Tensor,

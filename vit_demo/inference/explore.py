@@ -8,7 +8,6 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from vit_demo.defaults import WORDS_PRESET
-from vit_demo.earlier import spelled
 from vit_demo.errors import InputError
 from vit_demo.images import ImageSource
 from vit_demo.inference.explainer import Explainer
@@ -30,7 +29,6 @@ from vit_demo.weights.taught import Taught
 from vit_demo.words.texts import AS_TYPED
 
 
-@spelled("patch_size", "device", "fit", preset="model")
 def explore(
     image: ImageSource | Tensor,
     model: str | os.PathLike[str] | nn.Module | Taught | None = None,
@@ -114,7 +112,6 @@ def explore(
     return replace(explainer(image), source=source)
 
 
-@spelled("patch_size", preset="model")
 def explore_batch(
     images: Iterable[ImageSource | Tensor],
     model: str | os.PathLike[str] | nn.Module | Taught | None = None,

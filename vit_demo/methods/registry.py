@@ -186,9 +186,6 @@ class Method:
 METHODS: dict[str, Method] = {}
 """Every method by name: those that do not depend on the class first, and among them the cheapest."""
 
-RENAMED = {"patch_dropping": "local_surrogate"}
-"""Names of earlier versions, which are still accepted."""
-
 
 def register(
     name: str,
@@ -247,7 +244,6 @@ def find_method(name: str) -> Method:
     Raises:
         InputError: If there is none of that name.
     """
-    name = RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or name not in METHODS:
         raise InputError(
             f"There is no method {name!r}{did_you_mean(name, METHODS)}: choose one of {', '.join(METHODS)}."
