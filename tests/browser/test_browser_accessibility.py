@@ -60,7 +60,7 @@ def open_panels(page: Page) -> None:
     """Shows everything that is folded: all heads, tests of the heatmap, all methods, how the map is computed."""
     page.get_by_role("button", name="All heads").click()
     page.get_by_role("button", name="Test these colours").click()
-    page.locator(".randomization", has_text="all weights random").wait_for()
+    page.locator(".randomization", has_text="random weights").wait_for()
     method_button(page, "Rollout").check()
     page.get_by_text("How is this computed?").click()
     page.get_by_text("Source and details").click()

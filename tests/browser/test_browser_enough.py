@@ -47,7 +47,7 @@ def test_what_is_enough_and_what_is_needed_are_pictures_of_their_own(wide: Page)
     wide.locator(".trust").click()
     wide.get_by_role("button", name="Tested").wait_for()
     headline = wide.locator(".headline").inner_text()
-    before, picture = saved(wide, "HTML report"), wide.locator(".picture").screenshot()
+    before, picture = saved(wide, "SVG"), wide.locator(".picture").screenshot()
     wide.locator("button.enough").click()
     wide.locator(".little", has_text="Without").wait_for()
     little = wide.locator(".little figure")
@@ -65,7 +65,7 @@ def test_what_is_enough_and_what_is_needed_are_pictures_of_their_own(wide: Page)
     assert f"Without these {len(needed.patches)} squares" in words(little.nth(1))
     assert wide.evaluate(f"{STAGE}.current().dropped") == []
     assert wide.locator(".headline").inner_text() == headline
-    assert wide.get_by_role("button", name="Tested").is_visible() and saved(wide, "HTML report") == before
+    assert wide.get_by_role("button", name="Tested").is_visible() and saved(wide, "SVG") == before
     assert wide.locator(".picture").screenshot() == picture, "beside its bars the whole picture stays"
 
 
@@ -96,7 +96,7 @@ def test_a_file_says_that_squares_are_rubbed_out(wide: Page) -> None:
     rub(wide)
     wide.locator(".fewest").click()
     wide.wait_for_function(f"{STAGE}.current().dropped.length === 2")
-    lines = re.findall(r"<text[^>]*>([^<]*)</text>", saved(wide, "HTML report").decode())
+    lines = re.findall(r"<text[^>]*>([^<]*)</text>", saved(wide, "SVG").decode())
     assert "with 2 of 16 squares rubbed out" in " ".join(lines)
     assert json.loads(saved(wide, "JSON"))["dropped"] == wide.evaluate(f"{STAGE}.current().dropped")
 

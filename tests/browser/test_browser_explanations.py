@@ -77,7 +77,7 @@ def test_faithfulness_and_randomization_are_those_of_the_package(quick: Page):
     choose_method(quick, "AttnLRP")
     map_when(quick, "AttnLRP")
     quick.get_by_role("button", name="Test these colours").click()
-    quick.locator(".randomization", has_text="all weights random").wait_for()
+    quick.locator(".randomization", has_text="random weights").wait_for()
     found = result.faithfulness("attnlrp")
     text = quick.locator(".measurements").inner_text()
     assert f"{found.deletion_area:.2f} against {found.random_deletion_area:.2f} (lower is better)" in text

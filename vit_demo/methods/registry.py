@@ -5,7 +5,8 @@ A method is one file in this folder with one decorated function::
     @register("norm", title="Norm", class_specific=False, cost="trace", unit="length of a vector", options=[BLOCK])
     def norm(trace: Trace, block: int = -1) -> Tensor: ...
 
-``vit_demo.methods`` imports every file of the folder, so nothing else has to name it.
+``vit_demo.methods`` imports every file of the folder. Two lists name each method, too: ``__all__`` there, and
+``defaults.METHOD_NAMES`` for the command line, whose help does not wait for torch.
 """
 
 import inspect

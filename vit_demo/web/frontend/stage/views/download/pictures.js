@@ -1,11 +1,9 @@
 // @ts-check
-// A map over its picture with a caption, as PNG, as SVG, and as a page that needs no server.
+// A map over its picture with a caption, as PNG and as SVG.
 
-import { constants } from "../../../shared/constants.js";
 import { loadImage, make } from "../../../shared/dom.js";
 import { fitInside } from "../../../shared/geometry.js";
-import { currentLanguage, plain, translate } from "../../../shared/language.js";
-import { formatNumber, percent } from "../../format.js";
+import { plain } from "../../../shared/language.js";
 import { heatCanvas, heatStops, scaleEnd } from "../../heatmapColours.js";
 import { paintResult } from "../../picture.js";
 import { captionOf } from "./description.js";
@@ -89,44 +87,6 @@ ${written(MARGIN + 92, "end", style.signed ? format(-end) : "0")}
 ${written(width - MARGIN - 92, "start", format(end))}
 ${texts.join("\n")}
 </svg>
-`;
-}
-
-/** A page with the picture under its map, the predictions and the code; it loads nothing. */
-export function reportOf(saved, python) {
-  const { result } = saved;
-  const [title] = captionOf(saved).map(escapeXml);
-  const rows = result.predictions.slice(0, constants.numClasses).map(({ label, probability, scores }) => {
-    const score = scores === "none" ? formatNumber(probability) : percent(100 * probability, 2);
-    return `<tr><th>${escapeXml(label)}</th><td>${score}</td></tr>`;
-  });
-  return `<!DOCTYPE html>
-<html lang="${currentLanguage()}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<title>vit_demo: ${title}</title>
-<style>
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 ${FONT}; color: #17181c; }
-.pictures { display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: start; }
-.pictures > * { flex: 1 1 20rem; max-width: 32rem; height: auto;${result.pixelated ? " image-rendering: pixelated;" : ""} }
-th { padding-right: 2rem; text-align: left; font-weight: 400; } td { text-align: right; }
-pre { padding: 1rem; overflow-x: auto; border-radius: 12px; background: #f1f1f3; }
-</style>
-</head>
-<body>
-<h1>${title}</h1>
-<div class="pictures">
-<img src="${result.pictureUrl}" alt="${escapeXml(translate("Picture"))}">
-${svgOf(saved)}
-</div>
-<h2>${escapeXml(translate("Prediction"))}</h2>
-<table>${rows.join("")}</table>
-<h2>Python</h2>
-<pre>${escapeXml(python)}</pre>
-</body>
-</html>
 `;
 }
 

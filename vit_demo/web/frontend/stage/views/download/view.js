@@ -5,17 +5,14 @@ import { copyText, documentEvents, make, setText } from "../../../shared/dom.js"
 import { english, translate } from "../../../shared/language.js";
 import { decodeFloat32 } from "../../result.js";
 import { commandOf, fieldsOf, measuredOf, nameOf, nameOfInput, pythonOf, valuesOf } from "./description.js";
-import { npz } from "./npz.js";
-import { pngOf, reportOf, svgOf } from "./pictures.js";
+import { pngOf, svgOf } from "./pictures.js";
 import { curvesCsv, figureSvg, headsCsv } from "./tables.js";
 
 /** What can be saved: [name, words, what it is]. */
 const FILES = [
   ["png", "PNG", english("the heatmap with its caption and colour bar")],
   ["svg", "SVG", english("the same, to be edited")],
-  ["report", english("HTML report"), english("with prediction and code; it loads nothing")],
   ["json", "JSON", english("the map’s values, the method, the class and the model")],
-  ["npz", "NPZ", english("the map, its description and the probabilities of all classes, for NumPy")],
   ["heads", english("All heads, CSV"), english("attention of every block and head, from the class token")],
   ["curves", english("Curves, CSV"), english("deletion and insertion, and random orders")],
   ["figure", english("One figure, SVG"), english("all heads, and the curves that were measured")],
@@ -38,7 +35,7 @@ export const html = `
   </section>`;
 
 const LIFETIME = 60_000; // milliseconds that a browser gets to save a file
-const HINT = english("JSON and NPZ hold the package’s own float32 values.");
+const HINT = english("JSON holds the package’s own float32 values.");
 const NO_SERVER = english("Here the values are those that came with the picture: attention within 0.0001.");
 const NO_COMMAND = english("The command line cannot rub out squares: copy the Python code instead.");
 
@@ -61,14 +58,9 @@ export function create(card, { request, methods, curves }) {
   const actions = {
     png: async (map) => save(map, await pngOf(map), "png"),
     svg: (map) => save(map, svgOf(map), "svg", "image/svg+xml"),
-    report: (map) => save(map, reportOf(map, pythonOf(map)), "html", "text/html"),
     async json(map) {
       const exact = await exactValues(map);
       save(map, `${JSON.stringify(valuesOf(map, exact), null, 1)}\n`, "json", "application/json", Boolean(exact));
-    },
-    async npz(map) {
-      const exact = await exactValues(map);
-      save(map, npz(arraysOf(map, exact)), "npz", "", Boolean(exact));
     },
     heads: (map) => save(map, headsCsv(map.result), "heads.csv", "text/csv"),
     curves(map) {
@@ -151,21 +143,4 @@ export function create(card, { request, methods, curves }) {
   });
 
   return { draw, show, take };
-}
-
-/**
- * The arrays of a .npz file: the map, the probability and label of each class in the order of the logits, and as JSON what
- * the map is: model, picture, method, class, block, head and unit.
- */
-function arraysOf(saved, exact) {
-  const { result, map } = saved;
-  const { map: _map, predictions: _predictions, ...about } = valuesOf(saved, exact);
-  const classes = [...result.predictions].sort((one, other) => one.index - other.index);
-  const shape = [classes.length];
-  return {
-    map: { values: exact ?? map, shape: [result.rows, result.columns] },
-    probabilities: { values: Float32Array.from(classes, ({ probability }) => probability), shape },
-    labels: { values: classes.map(({ name }) => name), shape },
-    about: { values: [JSON.stringify(about)], shape: [] },
-  };
 }
