@@ -9,7 +9,7 @@ import pytest
 from vit_demo.web.catalog.method_docs import lesson
 
 from ..percentages import percentage
-from .choosing import STAGE, Locator, Page, look_from, open_page, rub, shown_result
+from .choosing import STAGE, Locator, Page, look_from, middle_of, open_page, rub, settle_address, shown_result
 from .test_browser_download import saved
 
 HATCHED = """(canvas) => {
@@ -108,3 +108,30 @@ def test_a_lesson_sets_what_a_click_does(wide: Page, address: str) -> None:
     wide.locator(".lesson .quiet").click()
     answer, bars = wide.locator(".lesson .answer").bounding_box(), wide.locator(".bars").bounding_box()
     assert answer and bars and answer["x"] + answer["width"] <= bars["x"], "the answer is beside the bars"
+
+
+def test_who_changes_the_answer_is_told_with_how_many_squares_and_the_best_is_kept(
+    window: Callable[..., Page], address: str
+) -> None:
+    page = open_page(window(), f"{address}#digit=8&patch_size=7")
+    headline = page.locator(".headline")
+
+    def flip(*squares: tuple[int, int]) -> None:
+        rub(page)
+        for square in squares:
+            page.mouse.click(*middle_of(page.locator(".picture"), *square, 4, 4))
+
+    flip((0, 0), (1, 1), (2, 1))
+    headline.get_by_text("You made it a 3 with 3 squares.").wait_for()
+    headline.get_by_text("Can you do it with fewer?").wait_for()
+    flip((0, 0))
+    headline.get_by_text("You made it a 3 with 2 squares.").wait_for()
+    settle_address(page)
+    page.reload()
+    headline.get_by_text("Without 2 squares it says 3:").wait_for()
+    flip((0, 0))
+    headline.get_by_text("Your best: 2.").wait_for()
+    page.get_by_role("button", name="Show me which").click()
+    headline.get_by_text("No fewer are known.").wait_for()
+    flip((0, 3))
+    headline.get_by_text("The fewest known: 2.").wait_for()

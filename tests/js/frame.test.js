@@ -302,6 +302,39 @@ test("what one can do next is said at rest alone, of the page's own digit and of
   assert.equal(rub({ whole: resultOf([1]), result: resultOf([1]) }), "", "one class cannot become another");
 });
 
+test("who changes the answer is told with how many squares, and what to try next", () => {
+  const whole = ten(0.95);
+  const flip = (part, dropped = [1, 2, 3], one = ten(0.02, 0.9, { dropped })) =>
+    frame({ verb: "rub", result: one, whole, isTried: true, best: null, ...part });
+  const said = (...given) =>
+    plain(
+      Object.values(flip(...given).headline)
+        .join(" ")
+        .trim(),
+    );
+  const found = { patches: [1, 2], dropped: [1, 2], is_minimal: true };
+  assert.equal(said({}), "You made it a 3 with 3 squares. Can you do it with fewer?");
+  assert.equal(said({}, [4]), "You made it a 3 with 1 square. Can you do it with fewer?");
+  assert.equal(said({ best: 3 }), "You made it a 3 with 3 squares. Can you do it with fewer?");
+  assert.equal(said({ best: 2 }), "You made it a 3 with 3 squares. Your best: 2.");
+  assert.equal(said({ best: 2, found }), "You made it a 3 with 3 squares. The fewest known: 2.");
+  const last = "You made it a 3 with 2 squares. No fewer are known. Can you make it say 0?";
+  assert.equal(said({ found }, [1, 3]), last);
+  const photo = ten(0.02, 0.9, { dropped: [1, 2, 3], pixelated: false });
+  assert.equal(said({}, [], photo), "You made it say 3 with 3 squares. Can you do it with fewer?");
+  for (const [why, part, dropped, one] of [
+    ["a link", { isTried: false }],
+    ["the search", { found }, [1, 2]],
+    ["a stroke that is not done", { live: true }],
+    ["another verb", { verb: "look" }],
+    ["an unsure answer", {}, [], ten(0.3, 0.4, { dropped: [1, 2, 3] })],
+    ["the same answer", {}, [], ten(0.9, 0.05, { dropped: [1, 2, 3] })],
+    ["nothing", {}, [], whole],
+  ]) {
+    assert.ok(!flip(part, dropped, one).isFlip && !said(part, dropped, one).includes("You made"), why);
+  }
+});
+
 test("a square is named by its place, and what it looks at is what the map is strongest at", () => {
   const result = ten(0.9);
   const map = (strongest) => Float32Array.from({ length: 16 }, (_, patch) => (patch === strongest ? 0.5 : 0.03));

@@ -3,16 +3,15 @@
 // Parts write what it says; whether the answer is the same, another or unsure is derived here, once.
 
 import { constants } from "../shared/constants.js";
-import { english, formatInteger, formatSignificant, translate } from "../shared/language.js";
+import { english, translate } from "../shared/language.js";
 import { barOf, isUnsure, placeOf, probabilityOf } from "./format.js";
 import { captionOf, PAPER, scaleOf } from "./mapWords.js";
 import { guessesOf } from "./moments.js";
+import { goalOf, isFlipped, isFound, leading, ropeOf, withoutOf } from "./rubbing.js";
 
 const MANY = 10; // squares without another answer, after which the search is offered in words
 const FEW = 12; // classes that all have their place
 const MOST_LEADING = 3; // guesses of before in the headline
-const ROPE = 12; // the logarithm of the odds at the end of the rope
-const LARGEST_ODDS = 1e6;
 
 /**
  * How sure an answer is, by the one rule of the page: "sure"; "leans" where it is unsure, but more likely than all others
@@ -42,7 +41,8 @@ export const countOf = (result, whole) => result.dropped.length - whole.dropped.
 /**
  * What the first screen shows. `given` is {verb, task, result, whole, live, moments, at, choices, map}: `live` says that
  * the result is one of a stroke that is still being drawn, `moments` is what was said before, `at` the one that is looked at;
- * `found` is what a search for the fewest squares found, with the squares that are rubbed out then; `invites` whether the
+ * `found` is what a search for the fewest squares found, with the squares that are rubbed out then; `isTried` whether the visitor
+ * has rubbed any out, `best` with how few he has changed the answer before; `invites` whether the
  * drawing was the page's own; `drawing` is what is painted, with all that its caption is made from; `isOwn` whether it is the visitor's; `isLooking` whether the map can be that of a square.
  *
  * @param {any} given
@@ -51,12 +51,14 @@ export function frameOf(given) {
   const { verb, result, whole } = given;
   const guesses = given.task === "digits" ? guessesOf(given.moments ?? [], isUnsure) : [];
   const of = { ...given, guesses, doubt: result && doubtOf(result), change: result && changeOf(result, whole) };
+  of.isFlip = Boolean(result) && isFlipped(of);
   return {
     headline: { was: wasOf(of), text: headlineOf(of), next: nextOf(of) },
     mechanism: result ? mechanismOf(of) : "",
     answers: result ? answersOf(of) : null,
     line: verb === "rub" ? ropeOf(of) : stripOf(of),
     doubt: of.doubt,
+    isFlip: of.isFlip,
     caption: result && given.drawing ? captionOf(given.drawing) : null,
     label: given.isOnPaper && verb === "draw" ? PAPER : null,
     scale: result && hasScale(given.drawing) ? scaleOf(given.drawing) : null,
@@ -85,29 +87,6 @@ const NOW_AT_LAST = {
   unsure: english("it is unsure: *{label}* {probability}, *{other}* {less}."),
 };
 
-/** What it comes to while squares are rubbed out. */
-const WITHOUT = {
-  same: english(
-    "Without 1 square it still says *{label}*: {probability}.|Without {count} squares it still says *{label}*: {probability}.",
-  ),
-  surer: english(
-    "Without 1 square it still says *{label}*, and is surer: {before} became {probability}.|Without {count} squares it still says *{label}*, and is surer: {before} became {probability}.",
-  ),
-  lessSure: english(
-    "Without 1 square it still says *{label}*, but is less sure: {before} became {probability}.|Without {count} squares it still says *{label}*, but is less sure: {before} became {probability}.",
-  ),
-  other: english(
-    "Without 1 square it says *{label}*: {probability}.|Without {count} squares it says *{label}*: {probability}.",
-  ),
-  leans: english(
-    "Without 1 square it leans to *{label}*: {probability}.|Without {count} squares it leans to *{label}*: {probability}.",
-  ),
-  unsure: english(
-    "Without 1 square it is unsure: *{label}* {probability}, *{other}* {less}.|Without {count} squares it is unsure: *{label}* {probability}, *{other}* {less}.",
-  ),
-  none: english("The network reads the photo without 1 square.|The network reads the photo without {count} squares."),
-};
-
 function headlineOf(of) {
   const { verb, task, result } = of;
   if (!result) return of.isLoading ? "" : (INVITATIONS[task] ?? INVITATIONS.photos);
@@ -116,12 +95,6 @@ function headlineOf(of) {
   if (count > 0) return withoutOf(of, count);
   if (of.doubt === "none") return english("This network has no classes: it turns each square into a list of numbers.");
   return nowOf(of);
-}
-
-/** The two leading classes of a result and their probabilities, in words. */
-function leading({ predictions: [first, second] }) {
-  const values = { label: first?.label, probability: first && probabilityOf(first) };
-  return { ...values, other: second?.label ?? "", less: second ? probabilityOf(second) : "" };
 }
 
 /** What was said while the ink was shorter, if the headline tells it. */
@@ -136,16 +109,6 @@ const wasOf = (of) => {
 function nowOf(of) {
   const now = toldBefore(of).length ? NOW_AT_LAST : of.result.pixelated ? NOW : NOW_OF_PHOTO;
   return translate(now[of.doubt], leading(of.result));
-}
-
-function withoutOf({ result, whole, change, doubt }, count) {
-  const values = { ...leading(result), count };
-  if (whole.dropped.length && change === "same") return translate(WITHOUT.other, values);
-  if (change !== "same") return translate(WITHOUT[change === "unsure" ? doubt : change], values);
-  const before = probabilityOf(whole.predictions[0]);
-  const isSurer = result.predictions[0].probability > whole.predictions[0].probability;
-  const kind = before === values.probability ? "same" : isSurer ? "surer" : "lessSure";
-  return translate(WITHOUT[kind], { ...values, before });
 }
 
 /** Whether what a square looks at can be said: one is chosen, and not rubbed out. */
@@ -179,9 +142,8 @@ function nextOf(of) {
     });
   }
   if (count <= 0) return english("Can you make it say something else?");
-  if (found && String(found.dropped) === String(result.dropped)) {
-    return found.is_minimal ? english("No fewer are known.") : english("Fewer may do.");
-  }
+  if (isFound(of)) return found.is_minimal ? english("No fewer are known.") : english("Fewer may do.");
+  if (of.isFlip) return goalOf(of, count);
   return count >= MANY && change === "same" ? english("Let it search?") : "";
 }
 
@@ -282,26 +244,3 @@ function stripOf({ task, verb, moments = [], at, guesses, live }) {
     hint: english("What it says while you draw"),
   };
 }
-
-/** The two leading answers, which pull at one rope; its scale is that of the logarithm of their odds. */
-function ropeOf({ result, whole, doubt }) {
-  const [first, second] = result?.predictions ?? [];
-  if (!second || first.scores !== "softmax") return { kind: "none" };
-  const isBefore = second.index === whole.predictions[0].index;
-  const names = [doubt === "sure" ? first.label : `${first.label}?`, second.label];
-  const [left, right] = isBefore ? names.reverse() : names;
-  const odds = first.probability / Math.max(second.probability, 1e-12);
-  const place = Math.min(1, Math.log(odds) / ROPE) * (isBefore ? -1 : 1) || 0;
-  const values = { one: first.label, other: second.label };
-  const words =
-    odds > LARGEST_ODDS
-      ? translate("*{one}* is over a million times as likely as *{other}*", values)
-      : odds < 1.05
-        ? translate("*{one}* and *{other}* are as likely", values)
-        : translate("*{one}* is {odds} times as likely as *{other}*", { ...values, odds: formatOdds(odds) });
-  return { kind: "rope", left, right, place, words };
-}
-
-/** Two significant digits, in groups of three. */
-const formatOdds = (/** @type {number} */ odds) =>
-  odds < 10 ? formatSignificant(odds, 2) : formatInteger(Number(odds.toPrecision(2)));

@@ -14,6 +14,7 @@ import { classMethod } from "./methods.js";
 import { loadTrace, mapFields, servedMap } from "./onDemand.js";
 import { paintLifted, paintPaper, paintThreads } from "./paper.js";
 import { fitCanvas, paintResult } from "./picture.js";
+import { bestOf, keepBest } from "./records.js";
 import { attentionEnd } from "./scales.js";
 import { choicesOf, isPaper, redraw, seenOf, verbOf } from "./stage.js";
 
@@ -45,6 +46,7 @@ export function render(stage) {
   }
   const drawing = result === stage.result ? ordinaryDrawing(stage, choices) : liveDrawing(stage, result);
   drawing.frame = frameOf(givenOf(stage, result, drawing.choices, drawing));
+  if (drawing.frame.isFlip) keepBest(drawing.whole, result.dropped.length);
   writeFrame(stage, drawing.frame, drawing);
   paint(stage, drawing);
   const isOrdinary = result === stage.result;
@@ -74,6 +76,8 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
     isOwn: sketch.isOwn(),
     invites: stage.isInvited,
     found: result && parts.challenge.found(),
+    isTried: parts.dropping.canUndo(),
+    best: whole && bestOf(whole),
     drawing: drawing && { ...drawing, methods, error: parts.dropping.error() },
   };
 }
@@ -120,6 +124,7 @@ function writeFrame(stage, frame, drawing) {
   setText(find(".headline .now"), text);
   setText(find(".headline .next-act"), next);
   setText(find(".mechanism"), frame.mechanism);
+  host.classList.toggle("flipped", frame.isFlip);
   host.classList.toggle("doubtful", frame.doubt !== undefined && frame.doubt !== "sure" && frame.doubt !== "none");
   parts.line.update(frame.line);
   updateActs(stage);

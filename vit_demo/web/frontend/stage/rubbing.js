@@ -1,0 +1,92 @@
+// @ts-check
+// What it comes to when squares are rubbed out: the sentence, what to try next, and the rope of the two leading answers.
+
+import { english, formatInteger, formatSignificant, translate } from "../shared/language.js";
+import { probabilityOf } from "./format.js";
+
+const ROPE = 12; // the logarithm of the odds at the end of the rope
+const LARGEST_ODDS = 1e6;
+
+/** The two leading classes of a result and their probabilities, in words. */
+export function leading({ predictions: [first, second] }) {
+  const values = { label: first?.label, probability: first && probabilityOf(first) };
+  return { ...values, other: second?.label ?? "", less: second ? probabilityOf(second) : "" };
+}
+
+/** What it comes to while squares are rubbed out. */
+const WITHOUT = {
+  same: english(
+    "Without 1 square it still says *{label}*: {probability}.|Without {count} squares it still says *{label}*: {probability}.",
+  ),
+  surer: english(
+    "Without 1 square it still says *{label}*, and is surer: {before} became {probability}.|Without {count} squares it still says *{label}*, and is surer: {before} became {probability}.",
+  ),
+  lessSure: english(
+    "Without 1 square it still says *{label}*, but is less sure: {before} became {probability}.|Without {count} squares it still says *{label}*, but is less sure: {before} became {probability}.",
+  ),
+  other: english(
+    "Without 1 square it says *{label}*: {probability}.|Without {count} squares it says *{label}*: {probability}.",
+  ),
+  leans: english(
+    "Without 1 square it leans to *{label}*: {probability}.|Without {count} squares it leans to *{label}*: {probability}.",
+  ),
+  unsure: english(
+    "Without 1 square it is unsure: *{label}* {probability}, *{other}* {less}.|Without {count} squares it is unsure: *{label}* {probability}, *{other}* {less}.",
+  ),
+  none: english("The network reads the photo without 1 square.|The network reads the photo without {count} squares."),
+};
+const FLIPPED = {
+  digits: english("You made it a *{label}* with 1 square.|You made it a *{label}* with {count} squares."),
+  photos: english("You made it say *{label}* with 1 square.|You made it say *{label}* with {count} squares."),
+};
+
+export function withoutOf({ result, whole, change, doubt, isFlip }, count) {
+  const values = { ...leading(result), count };
+  if (isFlip) return translate(result.pixelated ? FLIPPED.digits : FLIPPED.photos, values);
+  if (whole.dropped.length && change === "same") return translate(WITHOUT.other, values);
+  if (change !== "same") return translate(WITHOUT[change === "unsure" ? doubt : change], values);
+  const before = probabilityOf(whole.predictions[0]);
+  const isSurer = result.predictions[0].probability > whole.predictions[0].probability;
+  const kind = before === values.probability ? "same" : isSurer ? "surer" : "lessSure";
+  return translate(WITHOUT[kind], { ...values, before });
+}
+
+/** Whether the squares that are out are those that a search has found. */
+export const isFound = ({ found, result }) => String(found?.dropped) === String(result.dropped);
+
+/** Whether the visitor has changed the answer by squares that he has chosen himself. */
+export const isFlipped = (of) =>
+  of.isTried && of.verb === "rub" && !of.live && of.change === "other" && !of.whole.dropped.length && !isFound(of);
+
+/** What to try after the answer was changed: with fewer squares, then into another class. */
+export function goalOf({ found, best, result, whole }, count) {
+  const fewest = found?.patches?.length;
+  if (count > fewest) return translate("The fewest known: {fewest}.", { fewest });
+  if (best !== null && count > best) return translate("Your best: {best}.", { best });
+  const next = whole.predictions.slice(1).find(({ index }) => index !== result.predictions[0].index);
+  if (!fewest || !next) return english("Can you do it with fewer?");
+  return translate("No fewer are known. Can you make it say {label}?", { label: next.label });
+}
+
+/** The two leading answers, which pull at one rope; its scale is that of the logarithm of their odds. */
+export function ropeOf({ result, whole, doubt }) {
+  const [first, second] = result?.predictions ?? [];
+  if (!second || first.scores !== "softmax") return { kind: "none" };
+  const isBefore = second.index === whole.predictions[0].index;
+  const names = [doubt === "sure" ? first.label : `${first.label}?`, second.label];
+  const [left, right] = isBefore ? names.reverse() : names;
+  const odds = first.probability / Math.max(second.probability, 1e-12);
+  const place = Math.min(1, Math.log(odds) / ROPE) * (isBefore ? -1 : 1) || 0;
+  const values = { one: first.label, other: second.label };
+  const words =
+    odds > LARGEST_ODDS
+      ? translate("*{one}* is over a million times as likely as *{other}*", values)
+      : odds < 1.05
+        ? translate("*{one}* and *{other}* are as likely", values)
+        : translate("*{one}* is {odds} times as likely as *{other}*", { ...values, odds: formatOdds(odds) });
+  return { kind: "rope", left, right, place, words };
+}
+
+/** Two significant digits, in groups of three. */
+const formatOdds = (/** @type {number} */ odds) =>
+  odds < 10 ? formatSignificant(odds, 2) : formatInteger(Number(odds.toPrecision(2)));
