@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+from PIL import Image
 
 from vit_demo.web.catalog.method_docs import lesson
 
@@ -127,6 +128,14 @@ def test_who_changes_the_answer_is_told_with_how_many_squares_and_the_best_is_ke
     flip((0, 0))
     headline.get_by_text("You made it a 3 with 2 squares.").wait_for()
     settle_address(page)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    with page.expect_download() as download:
+        headline.get_by_role("button", name="Send it").click()
+    assert Image.open(download.value.path()).size == (1080, 1080)
+    headline.get_by_text("Saved; link copied.").wait_for()
+    other = open_page(window(kind="other visitor"), page.evaluate("navigator.clipboard.readText()"))
+    other.locator(".headline").get_by_text("Someone needed 2 squares to change its answer. You?").wait_for()
+    assert other.evaluate(f"{STAGE}.choices.dropped") is None, "the squares are not given away"
     page.reload()
     headline.get_by_text("Without 2 squares it says 3:").wait_for()
     flip((0, 0))

@@ -322,6 +322,10 @@ test("who changes the answer is told with how many squares, and what to try next
   assert.equal(said({ found }, [1, 3]), last);
   const photo = ten(0.02, 0.9, { dropped: [1, 2, 3], pixelated: false });
   assert.equal(said({}, [], photo), "You made it say 3 with 3 squares. Can you do it with fewer?");
+  assert.match(
+    plain(frame({ verb: "rub", result: whole, beat: 2 }).headline.next),
+    /^Someone needed 2 squares .* You\?$/,
+  );
   for (const [why, part, dropped, one] of [
     ["a link", { isTried: false }],
     ["the search", { found }, [1, 2]],

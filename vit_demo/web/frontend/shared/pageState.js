@@ -18,6 +18,7 @@
  * @property {number | null} label the index of a class
  * @property {number | null} against that of another one, which it is compared with
  * @property {number[] | null} dropped patches in their order, or null for none
+ * @property {number | null} beat with how few squares somebody else has changed the answer
  * @property {number} opacity
  * @property {boolean} smooth whether neighbouring patches blend
  * @property {string} scale "shared" by the maps of a picture, or a map's "own"
@@ -77,7 +78,7 @@ export function createPageState() {
   function chooseTask(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part = {}, how = PUSH) {
     const state = get();
     if (task === state.task) return changeTab(task, part, how);
-    const view = { ...state.view, pinned: null, ...NO_CLASSES, dropped: null };
+    const view = { ...state.view, pinned: null, ...NO_CLASSES, dropped: null, beat: null };
     publish({ ...state, task, [task]: { ...state[task], ...part }, view }, PUSH);
   }
 
@@ -91,7 +92,9 @@ export function createPageState() {
     const isNewPicture = "picture" in part;
     const isOfLink = part.picture?.upload && state[task].picture?.refused;
     const view =
-      task !== state.task || isOfLink ? state.view : { ...state.view, dropped: null, ...(isNewPicture && NO_CLASSES) };
+      task !== state.task || isOfLink
+        ? state.view
+        : { ...state.view, dropped: null, beat: null, ...(isNewPicture && NO_CLASSES) };
     publish({ ...state, [task]: { ...state[task], ...part }, view }, how);
   }
 

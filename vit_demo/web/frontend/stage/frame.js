@@ -7,7 +7,7 @@ import { english, translate } from "../shared/language.js";
 import { barOf, isUnsure, placeOf, probabilityOf } from "./format.js";
 import { captionOf, PAPER, scaleOf } from "./mapWords.js";
 import { guessesOf } from "./moments.js";
-import { goalOf, isFlipped, isFound, leading, ropeOf, withoutOf } from "./rubbing.js";
+import { challengeOf, goalOf, isFlipped, isFound, leading, ropeOf, withoutOf } from "./rubbing.js";
 
 const MANY = 10; // squares without another answer, after which the search is offered in words
 const FEW = 12; // classes that all have their place
@@ -42,7 +42,7 @@ export const countOf = (result, whole) => result.dropped.length - whole.dropped.
  * What the first screen shows. `given` is {verb, task, result, whole, live, moments, at, choices, map}: `live` says that
  * the result is one of a stroke that is still being drawn, `moments` is what was said before, `at` the one that is looked at;
  * `found` is what a search for the fewest squares found, with the squares that are rubbed out then; `isTried` whether the visitor
- * has rubbed any out, `best` with how few he has changed the answer before; `invites` whether the
+ * has rubbed any out, `best` with how few he has changed the answer before, `beat` with how few somebody else has; `invites` whether the
  * drawing was the page's own; `drawing` is what is painted, with all that its caption is made from; `isOwn` whether it is the visitor's; `isLooking` whether the map can be that of a square.
  *
  * @param {any} given
@@ -129,7 +129,7 @@ const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** What one can do next, after the headline, and what a search found. */
 function nextOf(of) {
-  const { verb, result, whole, live, invites, at, found, change } = of;
+  const { verb, result, whole, live, invites, at, found, change, beat } = of;
   if (live || !result || at !== null) return "";
   if (verb === "look" && !of.isLooking) return english("Choose a square to read its value.");
   if (verb === "look") return isSquareSeen(of) ? "" : english("Choose a square: what does it look at?");
@@ -141,7 +141,7 @@ function nextOf(of) {
       name: whole.predictions[0].label,
     });
   }
-  if (count <= 0) return english("Can you make it say something else?");
+  if (count <= 0) return beat ? challengeOf(beat) : english("Can you make it say something else?");
   if (isFound(of)) return found.is_minimal ? english("No fewer are known.") : english("Fewer may do.");
   if (of.isFlip) return goalOf(of, count);
   return count >= MANY && change === "same" ? english("Let it search?") : "";

@@ -81,6 +81,9 @@ export async function mount({ element, props, server, watch, ...given }) {
   });
   find(".trust").hidden = !host.querySelector(".faithfulness");
   find(".trust").addEventListener("click", () => parts.views.find((each) => each.trust)?.trust());
+  find(".send").addEventListener("click", async ({ target }) => {
+    setText(target, await parts.views.find((each) => each.send)?.send());
+  });
   find(".take").hidden = !host.querySelector(".chapter.download");
   find(".take").addEventListener("click", ({ target }) => parts.views.find((each) => each.take)?.take(target));
   new ResizeObserver(() => redraw(stage)).observe(stage.picture);
@@ -99,7 +102,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   });
   // Until a new result is there the old one stays as it is; a visitor may look around in it.
   for (const each of [pageState, resultStatus]) each.subscribe(element, () => isAwaited() || redraw(stage));
-  const seesDropped = (state) => state?.view.dropped && stage.pointing.verb === "draw";
+  const seesDropped = (state) => (state?.view.dropped || state?.view.beat) && stage.pointing.verb === "draw";
   pageState.subscribe(element, (state, how) => {
     if (how === RESTORE && seesDropped(state)) stage.pointing.verb = "rub";
   });

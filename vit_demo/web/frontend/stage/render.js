@@ -77,6 +77,7 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
     invites: stage.isInvited,
     found: result && parts.challenge.found(),
     isTried: parts.dropping.canUndo(),
+    beat: pageState.get()?.view.beat ?? null,
     best: whole && bestOf(whole),
     drawing: drawing && { ...drawing, methods, error: parts.dropping.error() },
   };
@@ -125,6 +126,9 @@ function writeFrame(stage, frame, drawing) {
   setText(find(".headline .next-act"), next);
   setText(find(".mechanism"), frame.mechanism);
   host.classList.toggle("flipped", frame.isFlip);
+  const send = find(".send");
+  if (isNew(send, [drawing?.result.run, frame.isFlip])) setText(send, english("Send it"));
+  send.hidden = !frame.isFlip || !host.querySelector(".chapter.download");
   host.classList.toggle("doubtful", frame.doubt !== undefined && frame.doubt !== "sure" && frame.doubt !== "none");
   parts.line.update(frame.line);
   updateActs(stage);

@@ -58,6 +58,13 @@ export const isFound = ({ found, result }) => String(found?.dropped) === String(
 export const isFlipped = (of) =>
   of.isTried && of.verb === "rub" && !of.live && of.change === "other" && !of.whole.dropped.length && !isFound(of);
 
+/** What the link of somebody who has changed the answer asks. */
+export const challengeOf = (/** @type {number} */ count) =>
+  translate(
+    "Someone needed 1 square to change its answer. You?|Someone needed {count} squares to change its answer. You?",
+    { count },
+  );
+
 /** What to try after the answer was changed: with fewer squares, then into another class. */
 export function goalOf({ found, best, result, whole }, count) {
   const fewest = found?.patches?.length;

@@ -9,6 +9,7 @@ import { paintResult } from "../../picture.js";
 import { captionOf } from "./description.js";
 
 const SIDE = 896; // pixels of the longer side of a saved picture
+const SQUARE = 1080; // pixels of a picture that is sent to others
 const LINE = 30; // pixels of a line of its caption
 const MARGIN = 20;
 const BAR = 12; // pixels of the height of the colour bar
@@ -24,19 +25,46 @@ function pictureOf({ result, map, style, opacity, smooth, dropped }) {
   return canvas;
 }
 
+/** A text in lines of a font that fit a width. */
+function wrapped(text, font, width) {
+  const context = make("canvas").getContext("2d");
+  context.font = font;
+  const lines = [""];
+  for (const part of text.split(/(?<=[\s，；：。])/)) {
+    if (context.measureText(lines.at(-1) + part).width > width) lines.push("");
+    lines[lines.length - 1] += part;
+  }
+  return lines.map((line) => line.trim()).filter(Boolean);
+}
+
 /** The caption in lines that fit the width of the picture: [text, font weight]. */
 function linesOf(saved, width) {
-  const context = make("canvas").getContext("2d");
   return captionOf(saved).flatMap((text, i) => {
     const weight = i ? 400 : 600;
-    context.font = `${weight} 21px ${FONT}`;
-    const lines = [""];
-    for (const part of text.split(/(?<=[\s，；：])/)) {
-      if (context.measureText(lines.at(-1) + part).width > width - 3 * MARGIN) lines.push("");
-      lines[lines.length - 1] += part;
-    }
-    return lines.filter(Boolean).map((line) => [line.trim(), weight]);
+    return wrapped(text, `${weight} 21px ${FONT}`, width - 3 * MARGIN).map((line) => [line, weight]);
   });
+}
+
+/** Resolves to a square PNG for others, a Blob: the picture as it is on the stage below a sentence. */
+export function squareOf(saved, sentence) {
+  const canvas = make("canvas", { width: SQUARE, height: SQUARE });
+  const context = canvas.getContext("2d");
+  context.fillStyle = "#fff";
+  context.fillRect(0, 0, SQUARE, SQUARE);
+  context.fillStyle = "#17181c";
+  context.textAlign = "center";
+  context.font = `600 44px ${FONT}`;
+  const lines = wrapped(sentence, context.font, SQUARE - 6 * MARGIN).slice(0, 2);
+  lines.forEach((line, i) => {
+    context.fillText(line, SQUARE / 2, 100 + 56 * (i + (lines.length > 1 ? -0.5 : 0)));
+  });
+  context.font = `400 26px ${FONT}`;
+  context.fillText("vit_demo", SQUARE / 2, SQUARE - 24);
+  const picture = pictureOf(saved);
+  const [width, height] = fitInside([picture.width, picture.height], [SQUARE - 220, SQUARE - 220]);
+  context.imageSmoothingEnabled = !saved.result.pixelated;
+  context.drawImage(picture, (SQUARE - width) / 2, 150 + (SQUARE - 220 - height) / 2, width, height);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
 /** Resolves to a PNG, a Blob. */

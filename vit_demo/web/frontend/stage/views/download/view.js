@@ -2,14 +2,15 @@
 // Download: the picture under its heatmap, its numbers, what the model saw, and code that computes the map again.
 
 import { copyText, documentEvents, make, setText } from "../../../shared/dom.js";
-import { english, translate } from "../../../shared/language.js";
+import { english, linkInLanguage, plain, translate } from "../../../shared/language.js";
 import { decodeFloat32 } from "../../result.js";
 import { commandOf, fieldsOf, measuredOf, nameOf, nameOfInput, pythonOf, valuesOf } from "./description.js";
-import { pngOf, svgOf } from "./pictures.js";
+import { pngOf, squareOf, svgOf } from "./pictures.js";
 import { curvesCsv, figureSvg, headsCsv } from "./tables.js";
 
 /** What can be saved: [name, words, what it is]. */
 const FILES = [
+  ["send", english("Send it"), english("a square picture with its sentence, and a link")],
   ["png", "PNG", english("the heatmap with its caption and colour bar")],
   ["svg", "SVG", english("the same, to be edited")],
   ["json", "JSON", english("the map’s values, the method, the class and the model")],
@@ -56,6 +57,7 @@ export function create(card, { request, methods, curves }) {
 
   /** What each button does with the map that was on the stage when it was pressed, whatever is there when it is done. */
   const actions = {
+    send,
     png: async (map) => save(map, await pngOf(map), "png"),
     svg: (map) => save(map, svgOf(map), "svg", "image/svg+xml"),
     async json(map) {
@@ -81,6 +83,22 @@ export function create(card, { request, methods, curves }) {
       else setText(hint, NO_COMMAND);
     },
   };
+
+  /** Offers a square picture and the link of what is on the stage, or saves and copies them; resolves to what was done. */
+  async function send(map = shown) {
+    const text = plain(map.frame.headline.text);
+    const picture = new File([await squareOf(map, text)], `${nameOf(map)}.square.png`, { type: "image/png" });
+    const url = linkOf(map);
+    const sent = { files: [picture], text, ...(url && { url }) };
+    if (navigator.canShare?.(sent)) {
+      await navigator.share(sent).catch(() => {}); // who changes his mind
+      return english("Send it");
+    }
+    save(map, picture, "square.png");
+    const done = url && (await copyText(url)) ? english("Saved; link copied.") : english("Saved.");
+    setText(hint, done);
+    return done;
+  }
 
   /** The values as the package computes them; null where no server can be asked. */
   async function exactValues(map) {
@@ -114,11 +132,11 @@ export function create(card, { request, methods, curves }) {
     if (event.key === "Escape") menu.open = false;
   });
 
-  function draw({ result, method, view, map, style, choices }) {
+  function draw({ result, method, view, map, style, choices, frame }) {
     const name = Object.keys(methods).find((each) => methods[each] === method);
     const { opacity, smooth } = choices;
     const dropped = new Set(result.dropped);
-    shown = map ? { result, method, name, methods, curves, view, map, style, opacity, smooth, dropped } : null;
+    shown = map ? { result, method, name, methods, curves, view, map, style, opacity, smooth, dropped, frame } : null;
     for (const button of buttons) button.disabled = !shown;
   }
 
@@ -142,5 +160,16 @@ export function create(card, { request, methods, curves }) {
     if (isNear() && !card.contains(target)) menu.open = false;
   });
 
-  return { draw, show, take };
+  return { draw, show, take, send };
+}
+
+/** The address of the page with what is on the stage, or, where its answer was changed, whole and with the number to beat. */
+function linkOf({ result, frame }) {
+  const fields = new URLSearchParams(location.hash.slice(1));
+  if (fields.get("picture") === "own") return null;
+  if (frame.isFlip) {
+    fields.delete("removed");
+    fields.set("beat", String(result.dropped.length));
+  }
+  return linkInLanguage(`#${fields}`);
 }
