@@ -114,7 +114,7 @@ test("a link gives back its state", () => {
       head: 1,
       direction: "to",
       dropped: [4, 5, 30],
-    beat: 3,
+      beat: 3,
       pinned: 8,
       label: 4,
       against: 9,
