@@ -1,5 +1,5 @@
 // @ts-check
-// The buttons and keys of the three verbs.
+// The buttons and keys of the three verbs, and of the film.
 
 import { sketch } from "../pad/sketch.js";
 import { documentEvents } from "../shared/dom.js";
@@ -33,7 +33,8 @@ export function listenToActs(stage) {
     if (event.defaultPrevented || altKey || isTyped || find(".explore").classList.contains("elsewhere")) return;
     const isUndo = (ctrlKey || metaKey) && !shiftKey && key.toLowerCase() === "z";
     const verb = { d: "draw", r: "rub", l: "look" }[ctrlKey || metaKey ? "" : key.toLowerCase()];
-    const button = verb && find(`[data-mode=${verb}]:not([hidden])`);
+    const isFilm = !ctrlKey && !metaKey && key.toLowerCase() === "f";
+    const button = find(isFilm ? ".tour:not([hidden])" : `[data-mode=${verb}]:not([hidden])`);
     if (!isUndo && !button) return;
     event.preventDefault();
     if (isUndo) undo();

@@ -69,7 +69,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   listenToActs(stage);
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
   for (const name of [".tour", ".verbs"]) find(name).hidden = !data.stepCode;
-  find(".tour").addEventListener("click", () => change(stage, { section: "steps" }));
+  find(".tour").addEventListener("click", () => showFilm(stage, server, request));
   find(".ways [data-section]").hidden = !host.querySelector(".teach");
   host.addEventListener("click", ({ target }) => {
     const { dataset } = target.closest("button") ?? target; // what is pressed may be a word in it
@@ -124,7 +124,20 @@ export async function mount({ element, props, server, watch, ...given }) {
       return methods[view.method].map(stage.result, view);
     },
     scene: () => stage.scene,
+    film: () => stage.film,
   };
+}
+
+/** Begins the film, whose code is fetched when it is first wanted, or ends it; without it there are the steps. */
+async function showFilm(stage, server, request) {
+  if (stage.film) return stage.film.close();
+  try {
+    stage.parts.film ??= (await server.load("film.js"))["stage/film/main.js"].createFilm(stage, request);
+    stage.parts.film.begin();
+  } catch (error) {
+    console.error(error);
+    change(stage, { section: "steps" });
+  }
 }
 
 function createParts(stage, request, viewModules, data) {
@@ -182,6 +195,7 @@ function createParts(stage, request, viewModules, data) {
     caption: createCaption(host),
     line,
     drawing: /** @type {any} */ (null), // made once the others are there
+    film: /** @type {any} */ (null), // made when it is first wanted
     challenge: createChallenge(host, { request, onDrop: drop, redraw: () => redraw(stage) }),
     views,
     sections,
@@ -287,6 +301,7 @@ function showEmpty(stage, { message = english("Draw a digit or choose a photo.")
   const { find, host, parts } = stage;
   stage.result = stage.scene = stage.openedPayload = null;
   parts.drawing?.end(null);
+  stage.film?.close();
   parts.dropping.cancel();
   parts.replies.release("map");
   setText(find(".message"), message);

@@ -44,7 +44,8 @@ export function render(stage) {
     return;
   }
   const drawing = result === stage.result ? ordinaryDrawing(stage, choices) : liveDrawing(stage, result);
-  drawing.frame = frameOf(givenOf(stage, result, drawing.choices, drawing));
+  const frame = frameOf(givenOf(stage, result, drawing.choices, drawing));
+  drawing.frame = stage.film ? stage.film.frame(frame, drawing) : frame;
   writeFrame(stage, drawing.frame, drawing);
   paint(stage, drawing);
   const isOrdinary = result === stage.result;
@@ -59,12 +60,12 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
   const { scene = null, whole = null } = drawing ?? {};
   const isLooking = Boolean(scene) && !choices.plain && scene.method.uses.includes("patch");
   return {
-    verb: verbOf(stage, choices),
+    verb: stage.film ? "draw" : verbOf(stage, choices),
     task: pageState.get()?.task ?? (result?.pixelated ? "digits" : "photos"),
     result,
     whole: whole ?? result,
     live: result !== null && result === stage.live,
-    moments: moments.list(),
+    moments: stage.film ? [] : moments.list(),
     at: moments.at(),
     choices,
     map: isLooking && scene.view.isComplete && scene.view.query !== null ? scene.map : null,
@@ -179,7 +180,12 @@ function paint(stage, drawing) {
   const ink = inkOf(stage);
   const hasPaper = isPaper(stage) && result.pixelated && result.box && ink.strokes.length > 0;
   const isLive = sketch.isDrawing() || sketch.isWritten();
-  const wanted = { seen: hasPaper && verb === "draw" ? 0 : 1, box: result.box, follows: isLive, dropped: hidden };
+  const wanted = {
+    seen: hasPaper && verb === "draw" && !stage.film ? 0 : 1,
+    box: result.box,
+    follows: isLive,
+    dropped: hidden,
+  };
   const shown = stage.motion.step(wanted, performance.now());
   const size = fitCanvas(canvas, result.size);
   if (!size[0]) return; // it is not in sight
@@ -198,6 +204,7 @@ function paint(stage, drawing) {
     }
     if (shown.lifted.size && drawing.whole) paintLifted(canvas, size, drawing.whole, shown.lifted);
   }
+  stage.film?.paint(shown);
   if (shown.moves) redraw(stage);
 }
 
@@ -233,7 +240,7 @@ function updateButtons(stage, choices) {
   const verb = verbOf(stage, choices);
   const isOfPhoto = pageState.get()?.task === "photos";
   for (const button of find(".verbs").children) {
-    button.setAttribute("aria-pressed", String(button.dataset.mode === verb));
+    button.setAttribute("aria-pressed", String(button.dataset.mode === verb && !stage.film));
     if (button.dataset.mode === "draw")
       setText(button.firstElementChild, isOfPhoto ? english("Photo") : english("Draw"));
   }

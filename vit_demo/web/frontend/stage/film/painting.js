@@ -1,0 +1,381 @@
+// @ts-check
+// Paints a moment of a film. What is shown of the picture has a canvas of its own, because a dark theme turns its lightness.
+
+import { make } from "../../shared/dom.js";
+import { patchBox } from "../../shared/geometry.js";
+import { formatDecimals, translate } from "../../shared/language.js";
+import { formatProbability, formatShare } from "../format.js";
+import { heatColour } from "../heatmapColours.js";
+import { paintResult } from "../picture.js";
+import { answersAt, attentionOf, pairsOf, tokensAt } from "./plan.js";
+
+const MANY = 100; // squares from which only the strongest threads are drawn, and the rest as one
+const STRONGEST = 24;
+const RISE = 14; // CSS pixels of the arc on which a square flies
+const OPACITY = 0.85;
+const INK = "#17181c";
+const FONT = "system-ui, sans-serif";
+
+const clamp = (value) => Math.min(1, Math.max(0, value));
+const ease = (value) => {
+  const share = clamp(value);
+  return share < 0.5 ? 2 * share * share : 1 - 2 * (1 - share) ** 2;
+};
+const between = (from, to, share) => from + (to - from) * share;
+const boxBetween = (from, to, share) =>
+  Object.fromEntries(Object.keys(from).map((name) => [name, between(from[name], to[name], share)]));
+
+const pictures = new WeakMap(); // numbers -> canvases of the picture under the attention of each block
+
+/** The picture under what the film's token attends to in a block; without colours before the first. */
+function pictureOf({ result, numbers, film }, block) {
+  const known = pictures.get(numbers) ?? pictures.set(numbers, new Map()).get(numbers);
+  if (known.has(block)) return known.get(block);
+  const size = result.size.map((side) => (side * 448) / Math.max(...result.size));
+  const canvas = make("canvas", { width: Math.round(size[0]), height: Math.round(size[1]) });
+  const mapOf = (each) => {
+    const attention = attentionOf(numbers, result, each);
+    return Float32Array.from(result.tokenOf, (token) => (token < 0 ? 0 : attention[token]));
+  };
+  const map = block < 0 ? null : mapOf(block);
+  paintResult(canvas, size, result, {
+    ...{ map, style: { end: endOf(numbers, result, film) }, opacity: OPACITY, hasGrid: false },
+    dropped: new Set(result.dropped),
+  });
+  known.set(block, canvas);
+  return canvas;
+}
+
+/** The largest attention to a square in any block. */
+function endOf(numbers, result, { numPrefix }) {
+  let end = 1e-9;
+  for (const [i, share] of numbers.attention.entries())
+    if (i % result.numTokens >= numPrefix) end = Math.max(end, share);
+  return end;
+}
+
+/** The largest number of each component, by which its colour is as strong as it can be. */
+function peaksOf({ components, tokens }) {
+  const peaks = components.map(() => 1e-9);
+  for (const [i, value] of tokens.entries())
+    peaks[i % peaks.length] = Math.max(peaks[i % peaks.length], Math.abs(value));
+  return peaks;
+}
+
+/**
+ * Paints a moment. `scene` is {result, numbers, film}; `on` is {front, faces, colours, isDark}: the contexts of the two canvases,
+ * or one context twice, and `target` [x, y] is where the answer stands, or null.
+ */
+export function paintMoment(on, layout, scene, moment, target = /** @type {any} */ (null)) {
+  const { beat, share, block, depth } = moment;
+  const kind = beat.kind;
+  const isEnd = kind === "read" || kind === "end";
+  const flown = kind === "cut" ? 0 : kind === "tokens" ? share : 1;
+  const isFirstLook = kind === "look" && !block;
+  const gone = block < 0 ? 0 : isFirstLook ? ease(share / 0.25) : 1;
+  paintFaces(on, layout, scene, kind === "cut" ? share : 1, flown, gone, depth - 1);
+  if (kind === "cut") return;
+  const born = kind === "tokens" ? 0 : kind === "join" ? ease(share / 0.35) : 1;
+  const levels = block < 0 ? 0 : block + Number(kind !== "look");
+  const end = endOf(scene.numbers, scene.result, scene.film);
+  for (let b = 0; b < levels; b++) {
+    const isNow = b === block && kind === "collect";
+    const grown = isNow ? ease((share - 0.1) / 0.4) : 1;
+    paintBundle(on, layout, scene, b, { grown, end, alpha: isNow ? 1 : isEnd ? 0.62 : on.isDark ? 0.34 : 0.24 });
+  }
+  const looks = kind === "look" ? 1 : kind === "collect" ? 1 - ease(share / 0.2) : 0;
+  if (looks) paintPairs(on, layout, scene, block, kind === "look" ? ease(share / 0.5) : 1, looks);
+  const isNew = kind === "collect" && depth > block ? 1 - clamp((share - 0.7) / 0.25) : 0;
+  paintStrips(on, layout, scene, depth, kind === "tokens" ? ease((share - 0.78) / 0.2) : 1, isNew);
+  paintCollector(on, layout, scene, moment, born);
+  if (isEnd && target) paintLine(on, layout, scene, target, kind === "read" ? ease(share / 0.6) : 1);
+}
+
+/** The picture, and its squares on their way to their tokens. */
+function paintFaces({ faces, colours }, layout, scene, cut, flown, gone, block) {
+  const { result } = scene;
+  const source = pictureOf(scene, block);
+  const seen = boxBetween(boxBetween(layout.whole, layout.large, ease(flown / 0.4)), layout.seen, gone);
+  faces.imageSmoothingEnabled = true;
+  faces.drawImage(source, seen.left, seen.top, seen.width, seen.height);
+  const gap = flown ? 0 : 5 * ease(cut / 0.3);
+  faces.strokeStyle = colours.paper;
+  if (gap) {
+    faces.lineWidth = gap;
+    faces.beginPath();
+    for (let i = 1; i < result.columns; i++) {
+      const x = seen.left + (i * seen.width) / result.columns;
+      faces.moveTo(x, seen.top);
+      faces.lineTo(x, seen.top + seen.height);
+    }
+    for (let i = 1; i < result.rows; i++) {
+      const y = seen.top + (i * seen.height) / result.rows;
+      faces.moveTo(seen.left, y);
+      faces.lineTo(seen.left + seen.width, y);
+    }
+    faces.stroke();
+  }
+  if (!flown) return;
+  const { numPrefix } = scene.film;
+  const inSource = { left: 0, top: 0, width: source.width, height: source.height };
+  for (const [patch, token] of result.tokenOf.entries()) {
+    if (token < 0) continue;
+    const late = (0.3 * (token - numPrefix)) / result.numTokens;
+    const way = ease((flown - 0.05 - late) / 0.45);
+    const from = patchBox(patch, seen, result);
+    const { x, y } = layout.cell(token);
+    const side = layout.grid.side;
+    const to = { left: x - side / 2, top: y, width: side, height: side };
+    const place = boxBetween(from, to, way);
+    const part = patchBox(patch, inSource, result);
+    const top = place.top - RISE * Math.sin(Math.PI * way);
+    faces.drawImage(source, part.left, part.top, part.width, part.height, place.left, top, place.width, place.height);
+    faces.lineWidth = 1;
+    faces.strokeStyle = colours.edge;
+    if (side > 6) faces.strokeRect(place.left + 0.5, top + 0.5, place.width - 1, place.height - 1);
+  }
+}
+
+/** Below each token some of its numbers: colours, and where there is room the numbers themselves. */
+function paintStrips({ front, colours }, layout, scene, depth, alpha, isNew) {
+  if (alpha <= 0) return;
+  const { result, numbers } = scene;
+  const tokens = tokensAt(numbers, result, depth);
+  const count = numbers.components.length;
+  const peaks = peaksOf(numbers);
+  const { side, width } = layout.grid;
+  const high = layout.stripHeight / layout.cells;
+  const wide = layout.isWritten ? 0.9 * width : side;
+  front.font = `13px ${FONT}`;
+  front.textAlign = "center";
+  front.textBaseline = "middle";
+  for (let token = 0; token < result.numTokens; token++) {
+    const { x, y } = layout.cell(token);
+    const left = x - wide / 2;
+    const top = y + side + 2;
+    front.globalAlpha = alpha;
+    front.fillStyle = colours.surface;
+    front.fillRect(left, top, wide, layout.stripHeight);
+    for (let i = 0; i < layout.cells; i++) {
+      const value = tokens[token * count + i];
+      front.globalAlpha = alpha * 0.75 * Math.sqrt(Math.abs(value) / peaks[i]);
+      front.fillStyle = value < 0 ? colours.minus : colours.plus;
+      front.fillRect(left, top + i * high, wide, high > 3 ? high - 1 : high);
+      if (!layout.isWritten) continue;
+      front.globalAlpha = alpha;
+      front.fillStyle = colours.text;
+      front.fillText(formatDecimals(value, 1), x, top + (i + 0.5) * high);
+    }
+    if (isNew <= 0) continue;
+    front.globalAlpha = isNew;
+    front.strokeStyle = colours.accent;
+    front.lineWidth = 1.5;
+    front.strokeRect(left - 1, top - 1, wide + 2, layout.stripHeight + 1);
+  }
+  front.globalAlpha = 1;
+}
+
+/** The strongest threads between squares, bent so that none hides another. */
+function paintPairs({ faces, colours, isDark }, layout, { result, numbers }, block, grown, alpha) {
+  const pairs = pairsOf(numbers, result, block);
+  const most = pairs[0].share;
+  faces.lineCap = "round";
+  faces.strokeStyle = isDark && result.pixelated ? INK : colours.text; // the theme turns a digit's colours
+  for (const { from, to, share } of pairs) {
+    const [start, end] = [layout.cell(from), layout.cell(to)];
+    const away = Math.abs(end.x - start.x);
+    const depth = Math.min(layout.height - layout.top - 20, 14 + 0.42 * away);
+    const length = away + 2 * depth;
+    faces.globalAlpha = alpha * (0.2 + 0.55 * (share / most));
+    faces.lineWidth = Math.max(0.8, layout.full * share);
+    faces.setLineDash(grown < 1 ? [length * grown, 2 * length] : []);
+    faces.beginPath();
+    faces.moveTo(start.x, start.bottom);
+    faces.bezierCurveTo(start.x, start.bottom + depth, end.x, end.bottom + depth, end.x, end.bottom);
+    faces.stroke();
+  }
+  faces.setLineDash([]);
+  faces.globalAlpha = 1;
+}
+
+const heat = (share, isDark) => {
+  const [red, green, blue, alpha] = heatColour(share, 1, { paper: !isDark });
+  return `rgb(${red} ${green} ${blue} / ${Math.max(0.2, alpha)})`;
+};
+
+/** The threads of a block, stacked to a bundle that is as high as all attention but the token's own, which comes from above. */
+function paintBundle(on, layout, scene, block, { grown, end, alpha }) {
+  if (grown <= 0) return;
+  const { front, colours, isDark } = on;
+  const { result, numbers, film } = scene;
+  const attention = attentionOf(numbers, result, block);
+  const { full, radius } = layout;
+  const [x, y] = [layout.collector.x, layout.level(block)];
+  const tokens = Array.from(attention.keys()).filter((token) => token !== film.collector);
+  const own = film.collector < 0 ? 0 : attention[film.collector];
+  front.lineCap = "butt";
+  if (own > 0) {
+    const above = block ? layout.level(block - 1) + radius : layout.collector.bottom;
+    front.globalAlpha = 0.6 * alpha;
+    front.strokeStyle = colours.accent;
+    front.lineWidth = Math.max(0.6, own * full);
+    front.beginPath();
+    front.moveTo(x, above);
+    front.lineTo(x, between(above, y, grown));
+    front.stroke();
+  }
+  const isMany = tokens.length > MANY;
+  const chosen = isMany ? [...tokens].sort((a, b) => attention[b] - attention[a]).slice(0, STRONGEST) : tokens;
+  const shown = chosen.sort((a, b) => layout.cell(a).x - layout.cell(b).x || a - b);
+  const threads = shown.map((token) => ({
+    ...layout.cell(token),
+    share: attention[token],
+    colour: heat(attention[token] / end, isDark),
+  }));
+  const rest = 1 - own - threads.reduce((sum, { share }) => sum + share, 0);
+  if (isMany) threads.push({ x: layout.width - 8, bottom: layout.top - 6, y: 0, share: rest, colour: colours.rest });
+  let offset = (-full * (1 - own)) / 2;
+  for (const { x: from, bottom, share, colour } of threads) {
+    const width = full * share;
+    const to = y + offset + width / 2;
+    offset += width;
+    const length = 1.3 * Math.hypot(from - x, to - bottom);
+    front.globalAlpha = alpha;
+    front.strokeStyle = colour;
+    front.lineWidth = Math.max(0.5, width);
+    front.setLineDash(grown < 1 ? [length * grown, 3 * length] : []);
+    front.beginPath();
+    front.moveTo(from, bottom);
+    front.bezierCurveTo(from, between(bottom, to, 0.92), between(x, from, 0.62), to, x + radius * 0.7, to);
+    front.stroke();
+  }
+  front.setLineDash([]);
+  front.globalAlpha = 1;
+}
+
+/** The token that collects: at its place, going down by a level with each block; beside each level what would be answered. */
+function paintCollector(on, layout, scene, { beat, share, block, depth }, born) {
+  if (born <= 0) return;
+  const { front, colours } = on;
+  const { result, numbers, film } = scene;
+  const { x } = layout.collector;
+  const home = layout.collector.y + layout.grid.side / 2;
+  const radius = layout.radius;
+  const ring = (y, filled, size, alpha = 1) => {
+    front.globalAlpha = alpha;
+    front.beginPath();
+    front.arc(x, y, size, 0, 2 * Math.PI);
+    front.fillStyle = filled ? colours.accent : colours.surface;
+    front.fill();
+    front.lineWidth = 2;
+    front.strokeStyle = colours.accent;
+    front.stroke();
+    front.globalAlpha = 1;
+  };
+  front.textBaseline = "middle";
+  front.textAlign = "right";
+  const names = result.predictions;
+  for (let b = 0; b < Math.max(depth, block + Number(beat.kind === "collect")); b++) {
+    const isLast = b === depth - 1;
+    const y = layout.level(b);
+    const [answer] = b < depth ? answersAt(numbers, b + 1) : [];
+    if (b < depth) ring(y, true, isLast ? radius : 0.6 * radius);
+    const edge = x - radius - 8;
+    if (answer && (isLast || layout.space > 19)) {
+      const isSame = answer.index === names[0].index;
+      const number = formatProbability(answer.probability, names[0].scores);
+      front.font = `${isSame ? 650 : 400} 15px ${FONT}`;
+      front.fillStyle = isSame ? colours.accentText : colours.dim;
+      const isShort = answer.label.length <= 2;
+      const label = short(
+        front,
+        b + 1 < numbers.depths - 1 && !isSame ? `${answer.label}?` : answer.label,
+        edge - (isShort ? 52 : 0),
+      );
+      front.fillText(label, edge, isShort || layout.space < 36 ? y : y - 8);
+      front.font = `13px ${FONT}`;
+      front.fillStyle = colours.dim;
+      const room = edge - (isShort ? 26 : 0);
+      if (isShort) front.fillText(number, room, y + 1);
+      else if (layout.space >= 36) front.fillText(number, edge, y + 8);
+    }
+    const own = film.collector < 0 ? 0 : attentionOf(numbers, result, b)[film.collector];
+    const isNow = b === block && beat.kind === "collect";
+    if (!isNow || share < 0.4 || layout.space < 26 || !own) continue;
+    front.font = `13px ${FONT}`;
+    front.fillStyle = colours.dim;
+    const words = translate("{share} its own", { share: formatShare(own) });
+    front.fillText(short(front, words, edge), edge, b ? (y + layout.level(b - 1)) / 2 : y - layout.space / 2);
+  }
+  if (beat.kind === "collect" && depth <= block) {
+    const from = block ? layout.level(block - 1) : home;
+    ring(between(from, layout.level(block), ease(share / 0.25)), true, radius);
+  }
+  ring(home, block < 0, Math.max(radius, 0.42 * layout.grid.side) * (0.6 + 0.4 * born), born);
+  front.font = `600 13px ${FONT}`;
+  front.textAlign = "left";
+  front.fillStyle = colours.accentText;
+  front.globalAlpha = born;
+  front.fillText(film.name, x - layout.grid.side / 2, 7);
+  const prefix = film.numPrefix - Number(result.hasClassToken);
+  for (let i = 0; i < prefix; i++) {
+    const { x: left, y } = layout.cell(i + Number(result.hasClassToken));
+    const side = layout.grid.side;
+    front.globalAlpha = born;
+    front.strokeStyle = colours.dim;
+    front.lineWidth = 1.5;
+    front.setLineDash([3, 2]);
+    front.strokeRect(left - side / 2 + 1, y + 1, side - 2, side - 2);
+    front.setLineDash([]);
+    front.globalAlpha = 1;
+  }
+}
+
+/** From the last level to where the answer stands: to the right beside the picture, or above it. */
+function paintLine({ front, colours }, layout, { result }, [toX, toY], grown) {
+  const { x } = layout.collector;
+  const from = layout.level(result.numBlocks - 1) + layout.radius;
+  const low = layout.height - 6;
+  const isAbove = toY < 0;
+  const right = isAbove ? layout.width - 3 : between(layout.width, toX, 0.4);
+  const points = isAbove
+    ? [
+        [x, from],
+        [x, low],
+        [right, low],
+        [right, -8],
+        [toX, -8],
+        [toX, toY],
+      ]
+    : [
+        [x, from],
+        [x, low],
+        [right, low],
+        [right, toY],
+        [toX, toY],
+      ];
+  const length = points
+    .slice(1)
+    .reduce((sum, [px, py], i) => sum + Math.abs(px - points[i][0]) + Math.abs(py - points[i][1]), 0);
+  front.strokeStyle = colours.accent;
+  front.lineWidth = 3;
+  front.lineCap = front.lineJoin = "round";
+  front.setLineDash(grown < 1 ? [length * grown, 2 * length] : []);
+  front.beginPath();
+  front.moveTo(points[0][0], points[0][1]);
+  for (let i = 1; i < points.length - 1; i++) {
+    const [[ax, ay], [bx, by], [cx, cy]] = [points[i - 1], points[i], points[i + 1]];
+    const room = Math.min(12, Math.hypot(bx - ax, by - ay) / 2, Math.hypot(cx - bx, cy - by) / 2);
+    front.arcTo(bx, by, cx, cy, room);
+  }
+  front.lineTo(toX, toY);
+  front.stroke();
+  front.setLineDash([]);
+}
+
+/** A name cut to a width. */
+function short(context, name, room) {
+  let shown = name;
+  while (shown.length > 2 && context.measureText(shown).width > room) shown = `${shown.slice(0, -2)}…`;
+  return shown;
+}
