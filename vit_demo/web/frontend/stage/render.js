@@ -47,11 +47,12 @@ export function render(stage) {
   const frame = frameOf(givenOf(stage, result, drawing.choices, drawing));
   drawing.frame = stage.film ? stage.film.frame(frame, drawing) : frame;
   writeFrame(stage, drawing.frame, drawing);
-  paint(stage, drawing);
+  const shown = paint(stage, drawing);
   const isOrdinary = result === stage.result;
   for (const each of parts.views) {
     if (each.isLive || (isOrdinary && each.sections.includes(choices.section))) each.draw?.(drawing);
   }
+  if (shown) stage.film?.paint(shown); // whose line ends at an answer
 }
 
 /** What the frame is made from. */
@@ -188,7 +189,7 @@ function paint(stage, drawing) {
   };
   const shown = stage.motion.step(wanted, performance.now());
   const size = fitCanvas(canvas, result.size);
-  if (!size[0]) return; // it is not in sight
+  if (!size[0]) return null; // it is not in sight
   const shownMap = plain ? null : map;
   if (shown.seen < 1) {
     const onPaper = stage.isNewDrawing ? { result: null, box: null } : { result, box: shown.box };
@@ -204,8 +205,8 @@ function paint(stage, drawing) {
     }
     if (shown.lifted.size && drawing.whole) paintLifted(canvas, size, drawing.whole, shown.lifted);
   }
-  stage.film?.paint(shown);
   if (shown.moves) redraw(stage);
+  return shown;
 }
 
 /** Makes the scene that of the choices, once its map is there; returns the entries of what the server is asked for. */

@@ -9,12 +9,16 @@ const NAME = 18; // for the name of the token that collects
 const FOOT = 30; // for the line to the answer
 const SMALLEST_NUMBER = { width: 29, height: 14 }; // CSS pixels of a cell in which a number can be read
 
-/** The arrangement of so many cells with the largest squares, each with a strip at least as high below it. */
+/**
+ * The arrangement of so many cells with the largest squares, each with a strip at least as high below it. The first column is that
+ * of the token that collects.
+ */
 function gridOf(count, width, height) {
-  const size = (rows) => Math.min((0.88 * width) / Math.ceil(count / rows), (0.46 * height) / rows, 34);
+  const columnsOf = (rows) => 1 + Math.ceil(count / rows);
+  const size = (rows) => Math.min((0.88 * width) / columnsOf(rows), (0.46 * height) / rows, 34);
   let rows = 1;
   while (rows < count && size(rows + 1) > size(rows)) rows++;
-  const columns = Math.ceil(count / rows);
+  const columns = columnsOf(rows);
   return { columns, side: size(rows), width: Math.min(width / columns, 46), height: height / rows };
 }
 
@@ -29,9 +33,9 @@ export function layoutOf([width, height], { result, numbers, film }) {
   const side = Math.round(Math.min(140, Math.max(72, Math.min(0.27 * height, 0.24 * width))));
   const left = side + GAP;
   const first = hasClassToken && film.collector === 0 ? 0 : 1; // what is followed has a place of its own
-  const grid = gridOf(numTokens + first, width - left, side - NAME);
+  const grid = gridOf(numTokens - 1 + first, width - left, side - NAME);
   const cellAt = (i) => {
-    const [row, column] = [Math.floor(i / grid.columns), i % grid.columns];
+    const [row, column] = i ? [Math.floor((i - 1) / (grid.columns - 1)), 1 + ((i - 1) % (grid.columns - 1))] : [0, 0];
     return {
       x: left + (column + 0.5) * grid.width,
       y: NAME + row * grid.height,

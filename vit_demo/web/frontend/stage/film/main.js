@@ -225,13 +225,13 @@ export function createFilm(stage, request) {
     }
     if (!moment) return redraw(stage);
     const box = picture.getBoundingClientRect();
-    const answer = find(".bars .first .label")?.getBoundingClientRect();
+    const answer = find(".bars .first button")?.getBoundingClientRect();
     const isAbove = answer && answer.bottom <= box.top;
     const target =
       answer &&
       (isAbove
         ? [answer.left + answer.width / 2 - box.left, answer.bottom - box.top + 2]
-        : [answer.left - box.left - 6, answer.top + answer.height / 2 - box.top]);
+        : [answer.left - box.left + 2, answer.top + answer.height / 2 - box.top]);
     const up = Math.max(MARGIN, isAbove && target ? -target[1] + 2 : 0);
     const along = Math.max(MARGIN, target && !isAbove ? target[0] - box.width + 4 : 0);
     layout = layoutOf([box.width, box.height], scene);

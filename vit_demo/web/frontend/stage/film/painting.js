@@ -81,7 +81,11 @@ export function paintMoment(on, layout, scene, moment, target = /** @type {any} 
   for (let b = 0; b < levels; b++) {
     const isNow = b === block && kind === "collect";
     const grown = isNow ? ease((share - 0.1) / 0.4) : 1;
-    paintBundle(on, layout, scene, b, { grown, end, alpha: isNow ? 1 : isEnd ? 0.62 : on.isDark ? 0.34 : 0.24 });
+    paintBundle(on, layout, scene, b, {
+      grown,
+      end,
+      alpha: isNow ? 1 : isEnd ? (on.isDark ? 0.8 : 0.62) : on.isDark ? 0.5 : 0.24,
+    });
   }
   const looks = kind === "look" ? 1 : kind === "collect" ? 1 - ease(share / 0.2) : 0;
   if (looks) paintPairs(on, layout, scene, block, kind === "look" ? ease(share / 0.5) : 1, looks);
@@ -164,7 +168,7 @@ function paintStrips({ front, colours }, layout, scene, depth, alpha, isNew) {
       if (!layout.isWritten) continue;
       front.globalAlpha = alpha;
       front.fillStyle = colours.text;
-      front.fillText(formatDecimals(value, 1), x, top + (i + 0.5) * high);
+      front.fillText(numberOf(value), x, top + (i + 0.5) * high);
     }
     if (isNew <= 0) continue;
     front.globalAlpha = isNew;
@@ -175,18 +179,22 @@ function paintStrips({ front, colours }, layout, scene, depth, alpha, isNew) {
   front.globalAlpha = 1;
 }
 
+/** A number in four signs at most. */
+const numberOf = (value) =>
+  Math.abs(value) < 0.05 ? formatDecimals(0, 1) : formatDecimals(value, Math.abs(value) < 9.95 ? 1 : 0);
+
 /** The strongest threads between squares, bent so that none hides another. */
 function paintPairs({ faces, colours, isDark }, layout, { result, numbers }, block, grown, alpha) {
   const pairs = pairsOf(numbers, result, block);
   const most = pairs[0].share;
-  faces.lineCap = "round";
+  faces.lineCap = "butt";
   faces.strokeStyle = isDark && result.pixelated ? INK : colours.text; // the theme turns a digit's colours
   for (const { from, to, share } of pairs) {
     const [start, end] = [layout.cell(from), layout.cell(to)];
     const away = Math.abs(end.x - start.x);
-    const depth = Math.min(layout.height - layout.top - 20, 14 + 0.42 * away);
+    const depth = Math.min(layout.height - layout.top - 20, 14 + 0.7 * away);
     const length = away + 2 * depth;
-    faces.globalAlpha = alpha * (0.2 + 0.55 * (share / most));
+    faces.globalAlpha = alpha * (0.15 + 0.45 * (share / most));
     faces.lineWidth = Math.max(0.8, layout.full * share);
     faces.setLineDash(grown < 1 ? [length * grown, 2 * length] : []);
     faces.beginPath();

@@ -118,7 +118,7 @@ export function filmOf({ result, numbers, query, end }) {
         place: place(most + numPrefix),
         share: formatShare(attention[most + numPrefix]),
       }),
-      answer ? earlyWords(answer, result) : "",
+      answer ? earlyWords(answer, result, block + 1) : "",
     ];
     const words = inBlock(block ? COLLECT : FIRST_COLLECT);
     add("collect", "", { ...at, words, spoken: spoken.join(" "), least: least("collect"), pace: block ? 0 : 1 });
@@ -152,19 +152,21 @@ function joining({ hasClassToken, query, hasClasses }) {
     : english("One more joins, the *class token*. It has no square: it will describe the picture.");
 }
 
-/** What would be answered after a block; only a tendency until the last. */
-export const earlyWords = ({ label, probability }, { predictions: [first] }) =>
-  translate("After it the answer would be *{label}*, {probability}.", {
-    label,
+/** What would be answered after so many blocks; only a tendency until the last. */
+export const earlyWords = ({ label, probability }, { predictions: [first] }, block) =>
+  translate("After block {block} the answer would be *{label}*, {probability}.", {
+    ...{ block, label },
     probability: formatProbability(probability, first.scores),
   });
 
 /** What one has seen. */
-export const summaryOf = ({ numPatches, dropped, numBlocks, hasClassToken }) =>
+export const summaryOf = ({ numPatches, dropped, numBlocks, hasClassToken, predictions }) =>
   translate(
-    hasClassToken
-      ? "You saw {count} squares become tokens, look at each other {blocks} times, and the class token collect the answer from them."
-      : "You saw {count} squares become tokens, look at each other {blocks} times, and the answer being read from all of them.",
+    !predictions.length
+      ? "{count} squares became tokens, looked at each other {blocks} times, and now describe the picture."
+      : hasClassToken
+        ? "{count} squares became tokens, looked at each other {blocks} times, and the class token collected the answer."
+        : "{count} squares became tokens, looked at each other {blocks} times, and the answer was read from all of them.",
     { count: numPatches - dropped.length, blocks: numBlocks },
   );
 
@@ -196,8 +198,8 @@ export const restOf = ({ beats }, index) => {
 export function frameAt(frame, { result, numbers }, { beat, depth }) {
   const isEnd = beat.kind === "end";
   const [answer] = answersAt(numbers, depth);
-  const isBlock = beat.kind === "collect" && depth > beat.block && answer && depth < result.numBlocks;
-  const next = isEnd ? summaryOf(result) : isBlock ? earlyWords(answer, result) : "";
+  const isEarly = beat.block !== null && depth > 0 && answer;
+  const next = isEnd ? summaryOf(result) : isEarly ? earlyWords(answer, result, depth) : "";
   const headline = isEnd ? { ...frame.headline, was: "", next } : { was: "", text: beat.words, next };
   return {
     ...frame,

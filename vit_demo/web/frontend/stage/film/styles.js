@@ -6,11 +6,12 @@ export const styles = `
 #columns .stage.filming.filming {
   .explore { grid-template-columns: minmax(0, 1fr) 320px; }
   .view { aspect-ratio: auto; height: var(--S); box-shadow: none; background: none; }
-  :is(.mechanism, .picture, .nib, .outdated, .predictions .note, .blocks .hint) { visibility: hidden; }
+  :is(.mechanism, .picture, .nib, .outdated, .predictions .note, .blocks :is(.hint, .answers)) { visibility: hidden; }
   :is(.acts, .line, .meaning, .photo-ways) { display: none !important; }
   .headline { grid-row: 1 / 3; min-height: 60px; font-size: 20px; line-height: 28px; }
   .headline .next-act { display: block; }
   .predictions .track i { transition: width 0.25s, height 0.25s; }
+  .cells { grid-template-columns: repeat(var(--blocks), minmax(0, 72px)); }
   .film { position: absolute; max-width: none; border-radius: 0; cursor: pointer; }
   .film.front { pointer-events: none; }
   .film-acts { grid-area: 3 / 1 / 4 / 2; display: flex; flex-wrap: wrap; gap: 4px 16px; align-items: center; min-height: 40px; margin: 4px 0 8px; }
@@ -27,7 +28,7 @@ export const styles = `
   }
   @container (max-width: 559px) {
     .explore > :is(.film-acts, .film-line, .film-note) { width: 100%; }
-    .headline { min-height: 60px; font-size: 16px; line-height: 20px; }
+    .headline { min-height: 80px; font-size: 16px; line-height: 20px; }
     .view { width: 100%; }
     .film-line { order: 3; margin-top: 4px; }
     .film-acts { order: 4; min-height: 52px; margin: 0; }
