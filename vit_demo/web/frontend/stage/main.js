@@ -66,10 +66,9 @@ export async function mount({ element, props, server, watch, ...given }) {
   const isDrawnOn = () => isPaper(stage) && verbOf(stage) === "draw";
   listenToPatches(stage.canvas, () => (isDrawnOn() || camera.isOn() ? null : stage.result), patchActions(stage));
   parts.drawing = createDrawing(stage, server);
-  listenToActs(stage);
+  listenToActs(stage, server, request);
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
   for (const name of [".tour", ".verbs"]) find(name).hidden = !data.stepCode;
-  find(".tour").addEventListener("click", () => showFilm(stage, server, request));
   find(".ways [data-section]").hidden = !host.querySelector(".teach");
   host.addEventListener("click", ({ target }) => {
     const { dataset } = target.closest("button") ?? target; // what is pressed may be a word in it
@@ -126,18 +125,6 @@ export async function mount({ element, props, server, watch, ...given }) {
     scene: () => stage.scene,
     film: () => stage.film,
   };
-}
-
-/** Begins the film, whose code is fetched when it is first wanted, or ends it; without it there are the steps. */
-async function showFilm(stage, server, request) {
-  if (stage.film) return stage.film.close();
-  try {
-    stage.parts.film ??= (await server.load("film.js"))["stage/film/main.js"].createFilm(stage, request);
-    stage.parts.film.begin();
-  } catch (error) {
-    console.error(error);
-    change(stage, { section: "steps" });
-  }
 }
 
 function createParts(stage, request, viewModules, data) {

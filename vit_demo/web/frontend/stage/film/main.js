@@ -1,17 +1,16 @@
 // @ts-check
 // The film in the picture's place: plays, pauses, steps, and leads to the steps below and to a picture to keep.
 
-import { make, makeButton, setText } from "../../shared/dom.js";
+import { make, setText } from "../../shared/dom.js";
 import { currentLanguage, english, plain, translate } from "../../shared/language.js";
 import { pageState } from "../../shared/pageState.js";
 import { createReplyCache } from "../../shared/requests.js";
-import { placeOf, probabilityOf } from "../format.js";
+import { probabilityOf } from "../format.js";
 import { change, choicesOf, chooseMode, redraw } from "../stage.js";
-import { titleOf } from "../views/steps/texts.js";
+import { createControls } from "./controls.js";
 import { layoutOf, partAt } from "./layout.js";
 import { paintMoment } from "./painting.js";
 import { attentionOf, decodeFilm, filmOf, frameAt, momentOf, restOf } from "./plan.js";
-import { styles } from "./styles.js";
 
 const MARGIN = 12; // CSS pixels around what is painted, in which the line to the answer runs
 const LONGEST = 0.25; // seconds that a frame may take; a window that was hidden goes on where it was
@@ -20,17 +19,8 @@ const LIGHT = {
   ...{ text: "#17181c", dim: "#5f6169", surface: "#fff", paper: "#fff", accent: "#5146d8", accentText: "#4338ca" },
   ...{ edge: "rgb(0 0 0 / 14%)", rest: "rgb(0 0 0 / 12%)", plus: "rgb(91 75 219)", minus: "rgb(201 102 20)" },
 };
-const ICONS = {
-  back: "M14.5 6 8.5 12l6 6",
-  play: "M8 5.5v13l10-6.5z",
-  pause: "M8.5 6v12M15.5 6v12",
-  again: "M5 12a7 7 0 1 0 2.2-5.1M5 4.5V8h3.5",
-  next: "M9.5 6l6 6-6 6",
-  close: "M6 6l12 12M18 6 6 18",
-};
 
 const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-const icon = (name) => `<svg viewBox="0 0 24 24" aria-hidden="true"><path d="${ICONS[name]}" /></svg>`;
 
 /** Makes the film of a stage; `request` is that of its parts. */
 export function createFilm(stage, request) {
@@ -43,45 +33,19 @@ export function createFilm(stage, request) {
   let written = ""; // what the scene is made from
   let [time, last, isPlaying] = [0, 0, false];
   let moment = /** @type {any} */ (null);
-  let spoken = -1;
 
-  host.append(make("style", { textContent: styles }));
-  const [front, faces] = ["front", "faces"].map((name) =>
-    make("canvas", { className: `film ${name}`, ariaHidden: "true" }),
-  );
-  picture.append(front, faces);
-  const slider = make("input", { type: "range", min: 0, step: "any" });
-  const tool = (name, label, act) =>
-    makeButton(act, { className: "tool", ariaLabel: translate(label), title: translate(label), innerHTML: icon(name) });
-  const toggle = tool("pause", PAUSE, () => (isPlaying ? pause() : play()));
-  const line = make(
-    "div",
-    { className: "film-line" },
-    slider,
-    tool("back", english("Step back"), () => step(-1)),
-    toggle,
-    tool("next", english("Step on"), () => step(1)),
-    tool("close", english("Back to the picture"), () => close()),
-  );
-  const [ofAll, ofSquare] = [makeButton(() => follow(null)), makeButton(() => follow(squareOf()))];
-  const from = make(
-    "div",
-    { className: "switch", role: "group", ariaLabel: english("Whose attention the film follows") },
-    ofAll,
-    ofSquare,
-  );
-  const more = makeButton(() => open(moment.beat.step), { className: "link more-of-step" });
-  const keep = makeButton(save, { className: "quiet keep" }, english("Save this picture"));
-  const acts = make("div", { className: "film-acts" }, from, more, keep);
-  const note = make(
-    "div",
-    { className: "film-note" },
-    make("p"),
-    makeButton(() => open({ step: 0 }), { className: "link" }, english("Go through it in eight steps")),
-    makeButton(() => chooseMode(stage, "rub"), { className: "link" }, english("Can you make it say something else?")),
-  );
-  const news = make("p", { className: "visually-hidden film-spoken", ariaLive: "polite" });
-  find(".explore").append(acts, line, note, news);
+  const controls = createControls(stage, {
+    step: (by) => step(by),
+    toggle: () => (isPlaying ? pause() : play()),
+    close: () => close(),
+    follow: (isSquare) => follow(isSquare ? squareOf() : null),
+    open: () => open(moment.beat.step),
+    openAll: () => open({ step: 0 }),
+    trick: () => chooseMode(stage, "rub"),
+    save: () => saveLast(scene),
+    seek: (to) => scene && seek(to),
+  });
+  const { front, faces, toggle } = controls;
 
   /** A square to follow: the one that was chosen, else the one that the last block looks at most. */
   function squareOf() {
@@ -103,7 +67,7 @@ export function createFilm(stage, request) {
     if (!result) return;
     const { pinned } = choicesOf(stage);
     query = pinned !== null && result.tokenOf[pinned] >= 0 ? pinned : null;
-    [scene, moment, time, spoken, written] = [null, null, 0, -1, ""];
+    [scene, moment, time, written] = [null, null, 0, ""];
     isPlaying = !isStill();
     stage.film = film;
     stage.moments.scrub(null);
@@ -114,7 +78,7 @@ export function createFilm(stage, request) {
 
   function close() {
     if (stage.film !== film) return;
-    const isInside = line.contains(document.activeElement) || acts.contains(document.activeElement);
+    const isInside = controls.has(document.activeElement);
     stage.film = null;
     host.classList.remove("filming");
     setText(find(".tour"), english("See how it gets there"));
@@ -175,42 +139,8 @@ export function createFilm(stage, request) {
     if (time >= scene.film.seconds) isPlaying = false;
     moment = momentOf(scene.film, time);
     drawing.choices = { ...drawing.choices, block: Math.max(0, moment.block) }; // which is outlined below
-    write();
+    controls.write(scene, moment, { time, isPlaying, query });
     return frameAt(given, scene, moment);
-  }
-
-  function write() {
-    const { film: plan } = scene;
-    const { beat, index } = moment;
-    const isEnd = beat.kind === "end";
-    slider.max = plan.seconds;
-    slider.value = time;
-    slider.ariaLabel = translate("Moments of the film");
-    slider.ariaValueText = plain(beat.words);
-    slider.style.setProperty("--played", `${(100 * time) / plan.seconds}%`);
-    const marks = plan.beats.slice(1).map(({ start }) => {
-      const place = `${(100 * start) / plan.seconds}%`;
-      return `transparent calc(${place} - 1px), var(--surface) calc(${place} - 1px) calc(${place} + 1px), transparent calc(${place} + 1px)`;
-    });
-    slider.style.setProperty("--beats", `linear-gradient(to right, ${marks.join(", ")})`);
-    const [name, label] = isPlaying ? ["pause", PAUSE] : isEnd ? ["again", AGAIN] : ["play", PLAY];
-    if (toggle.dataset.icon !== name) Object.assign(toggle, { innerHTML: icon(name) }).dataset.icon = name;
-    toggle.ariaLabel = toggle.title = translate(label);
-    setText(ofAll, result.hasClassToken ? english("From the class token") : english("From all tokens"));
-    setText(
-      ofSquare,
-      query === null ? english("From a square") : translate("From {place}", { place: placeOf(result, query) }),
-    );
-    ofAll.ariaPressed = String(query === null);
-    ofSquare.ariaPressed = String(query !== null);
-    const { step: number } = beat.step;
-    setText(more, translate("Step {step}: {title}", { step: number + 1, title: titleOf(number) }));
-    keep.hidden = !isEnd;
-    for (const button of note.querySelectorAll("button")) button.hidden = !isEnd;
-    note.lastElementChild.hidden ||= !result.predictions.length;
-    setText(note.firstElementChild, NOTE);
-    if (index !== spoken) setText(news, beat.spoken);
-    spoken = index;
   }
 
   /** Paints the film once the picture is what the network gets. */
@@ -273,37 +203,6 @@ export function createFilm(stage, request) {
     };
   }
 
-  /** Saves the last picture, with its sentence and answer, on white paper. */
-  function save() {
-    const { width, height, margin, top, answer } = KEPT;
-    const canvas = make("canvas", { width: 2 * (width + answer + 2 * margin), height: 2 * (height + top + margin) });
-    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    context.scale(2, 2);
-    context.fillStyle = LIGHT.surface;
-    context.fillRect(0, 0, canvas.width, canvas.height);
-    context.fillStyle = LIGHT.text;
-    context.font = "650 26px system-ui, sans-serif";
-    context.fillText(plain(translate(scene.film.beats.at(-1).words)), margin, 56);
-    context.translate(margin, top);
-    const [first] = result.predictions;
-    const target = first ? [width + 24, height / 2] : null;
-    const kept = layoutOf([width, height], scene);
-    const on = { front: context, faces: context, colours: LIGHT, isDark: false };
-    paintMoment(on, kept, scene, momentOf(scene.film, scene.film.seconds), target);
-    if (first) {
-      context.textAlign = "left";
-      context.textBaseline = "middle";
-      context.fillStyle = LIGHT.accentText;
-      context.font = "650 26px system-ui, sans-serif";
-      context.fillText(first.label, width + 32, height / 2, answer);
-      context.fillStyle = LIGHT.dim;
-      context.font = "15px system-ui, sans-serif";
-      context.fillText(probabilityOf(first), width + 32, height / 2 + 28);
-    }
-    make("a", { href: canvas.toDataURL(), download: `vit_demo-film-${first?.name ?? "tokens"}.png` }).click();
-  }
-
-  slider.addEventListener("input", () => scene && seek(Number(slider.value)));
   faces.addEventListener("click", (event) => {
     if (!scene || !moment) return;
     const box = picture.getBoundingClientRect();
@@ -362,9 +261,33 @@ export function createFilm(stage, request) {
   return film;
 }
 
-const PLAY = english("Play");
-const PAUSE = english("Pause");
-const AGAIN = english("Play again");
-const NOTE = english(
-  "A thread is as thick as its share of attention; all threads of a block, with the token’s own, are 100\u00a0%. Touch a thread or a token to open its step; touch a square of the picture to follow it.",
-);
+/** Saves the last picture, with its sentence and answer, on white paper. */
+function saveLast(scene) {
+  const { result, film } = scene;
+  const { width, height, margin, top, answer } = KEPT;
+  const canvas = make("canvas", { width: 2 * (width + answer + 2 * margin), height: 2 * (height + top + margin) });
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.scale(2, 2);
+  context.fillStyle = LIGHT.surface;
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.fillStyle = LIGHT.text;
+  context.font = "650 26px system-ui, sans-serif";
+  context.fillText(plain(translate(film.beats.at(-1).words)), margin, 56);
+  context.translate(margin, top);
+  const [first] = result.predictions;
+  const target = first ? [width + 24, height / 2] : null;
+  const kept = layoutOf([width, height], scene);
+  const on = { front: context, faces: context, colours: LIGHT, isDark: false };
+  paintMoment(on, kept, scene, momentOf(scene.film, film.seconds), target);
+  if (first) {
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    context.fillStyle = LIGHT.accentText;
+    context.font = "650 26px system-ui, sans-serif";
+    context.fillText(first.label, width + 32, height / 2, answer);
+    context.fillStyle = LIGHT.dim;
+    context.font = "15px system-ui, sans-serif";
+    context.fillText(probabilityOf(first), width + 32, height / 2 + 28);
+  }
+  make("a", { href: canvas.toDataURL(), download: `vit_demo-film-${first?.name ?? "tokens"}.png` }).click();
+}
