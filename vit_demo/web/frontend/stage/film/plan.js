@@ -159,16 +159,23 @@ export const earlyWords = ({ label, probability }, { predictions: [first] }, blo
     probability: formatProbability(probability, first.scores),
   });
 
+const SUMMARY = {
+  description: english(
+    "{count} squares became tokens, looked at each other {blocks} times, and now describe the picture.",
+  ),
+  classToken: english(
+    "{count} squares became tokens, looked at each other {blocks} times, and the class token collected the answer.",
+  ),
+  all: english(
+    "{count} squares became tokens, looked at each other {blocks} times, and the answer was read from all of them.",
+  ),
+};
+
 /** What one has seen. */
-export const summaryOf = ({ numPatches, dropped, numBlocks, hasClassToken, predictions }) =>
-  translate(
-    !predictions.length
-      ? "{count} squares became tokens, looked at each other {blocks} times, and now describe the picture."
-      : hasClassToken
-        ? "{count} squares became tokens, looked at each other {blocks} times, and the class token collected the answer."
-        : "{count} squares became tokens, looked at each other {blocks} times, and the answer was read from all of them.",
-    { count: numPatches - dropped.length, blocks: numBlocks },
-  );
+function summaryOf({ numPatches, dropped, numBlocks, hasClassToken, predictions }) {
+  const kind = !predictions.length ? "description" : hasClassToken ? "classToken" : "all";
+  return translate(SUMMARY[kind], { count: numPatches - dropped.length, blocks: numBlocks });
+}
 
 /**
  * A moment of a film: {index and beat; `share` of the beat, 0 to 1; `depth`, the blocks that are over; `block`, the one whose

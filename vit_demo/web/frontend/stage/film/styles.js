@@ -2,7 +2,7 @@
 // The look of the film, which comes with its code.
 
 export const styles = `
-.stage:not(.filming) :is(.film, .film-acts, .film-line, .film-note) { display: none; }
+.stage:not(.filming) :is(.film, .film-acts, .film-line, .film-note) { display: none !important; }
 #columns .stage.filming.filming {
   .explore { grid-template-columns: minmax(0, 1fr) 320px; }
   .view { aspect-ratio: auto; height: var(--S); box-shadow: none; background: none; }
