@@ -1,4 +1,4 @@
-"""The film: it plays, pauses and steps, with the package's own numbers, on every screen, and leads to the eight steps."""
+"""The film: it plays, pauses and steps, with the package's own numbers, on every screen, and leads to the steps."""
 
 import base64
 from collections.abc import Callable
@@ -25,8 +25,12 @@ def begin(page: Page, address: str, link: str = DIGIT, *, motion: bool = False) 
 
 def moment(page: Page) -> dict[str, Any]:
     """Where the film is."""
-    found = f"({NOW}) && (({{ time, isPlaying, query, moment: {{ index, depth, beat }}, film }}) => ({{ time, isPlaying, query, index, depth, kind: beat.kind, block: beat.block, words: beat.words, spoken: beat.spoken, beats: film.beats.length, seconds: film.seconds }}))({NOW})"
-    return page.evaluate(found)
+    return page.evaluate(
+        f"""(() => {{
+            const {{ time, isPlaying, query, moment: {{ index, depth, beat }}, film }} = ({NOW});
+            return {{ ...beat, time, isPlaying, query, index, depth, beats: film.beats.length, seconds: film.seconds }};
+        }})()"""
+    )
 
 
 def go_to(page: Page, kind: str, block: int | None = None) -> None:
@@ -94,13 +98,13 @@ def test_its_numbers_are_those_of_the_package(page: Page, address: str, link: st
     depths = [dict(ranking) for ranking in result.logit_lens()]
     for query in (None, 5):
         if query is not None:
-            page.evaluate("document.querySelectorAll('.film-acts .switch button')[1].click()")
+            page.locator(".film-acts .switch button").last.click()
             page.wait_for_function(f"({NOW}).query !== null")
             query = moment(page)["query"]
         numbers = page.evaluate(
             f"""(() => {{
-                const {{ numbers }} = ({NOW});
-                return Object.fromEntries(["attention", "tokens", "components"].map((name) => [name, [...numbers[name]]]));
+                const {{ attention, tokens, components }} = ({NOW}).numbers;
+                return {{ attention: [...attention], tokens: [...tokens], components }};
             }})()"""
         )
         tokens = result.trace.num_tokens
@@ -148,7 +152,7 @@ def click_at(page: Page, share_x: float, share_y: float) -> None:
 def test_a_touch_opens_the_step_of_what_is_touched(page: Page, address: str) -> None:
     begin(page, address)
     go_to(page, "collect", 2)
-    click_at(page, 0.05, 0.05)
+    click_at(page, 0.02, 0.02)
     page.wait_for_function(f"({NOW}).query === 0")
     assert page.locator(".film-acts .switch [aria-pressed=true]").inner_text() == "From row 1, column 1"
     page.locator(".film-acts .switch button").first.click()
@@ -196,7 +200,7 @@ def test_the_last_picture_can_be_kept(page: Page, address: str) -> None:
 
 def test_a_new_picture_ends_it_and_without_its_code_there_are_the_steps(page: Page, address: str) -> None:
     begin(page, address)
-    page.locator("#inputs").get_by_role("button", name="5", exact=True).click()
+    page.locator(".digits button", has_text="5").click()
     page.locator(".stage:not(.filming)[data-top1='5']").wait_for(state="attached")
     assert page.evaluate(f"{STAGE}.film()") is None
     page.route("**/film.js", lambda route: route.abort())

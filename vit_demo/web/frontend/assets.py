@@ -64,7 +64,7 @@ def bundle(sources: Mapping[str, str], starts: Iterable[str], later: str = "") -
     Args:
         sources: The source of each module by its path, such as `"stage/main.js"`.
         starts: The paths of the modules to begin with.
-        later: The path of a module that is fetched when it is wanted: then the bundle is what it needs beside the others.
+        later: The path of a module that is fetched when it is wanted: the bundle is what it needs beside the others.
 
     Returns:
         The source of one module, without types, comments and needless spaces. It exports `modules`, an object from

@@ -28,7 +28,7 @@ export function createFilm(stage, request) {
   const replies = createReplyCache(request, () => redraw(stage));
   let result = /** @type {any} */ (null); // that of the film
   let query = /** @type {number | null} */ (null);
-  let scene = /** @type {any} */ (null); // {result, numbers, film}
+  let scene = /** @type {any} */ (null); // {result, numbers, query, film}
   let layout = /** @type {any} */ (null);
   let written = ""; // what the scene is made from
   let [time, last, isPlaying] = [0, 0, false];
@@ -125,7 +125,7 @@ export function createFilm(stage, request) {
     const key = JSON.stringify([result.run, query, currentLanguage()]);
     if (entry.value && key !== written) {
       const numbers = entry.value;
-      scene = { result, numbers, film: filmOf({ result, numbers, query, end: given.headline.text }) };
+      scene = { result, numbers, query, film: filmOf({ result, numbers, query, end: given.headline.text }) };
       if (!written) {
         last = performance.now();
         if (isStill()) time = restOf(scene.film, 0);
@@ -256,7 +256,7 @@ export function createFilm(stage, request) {
         ),
       ),
     /** For tests: the numbers, the plan and the moment. */
-    now: () => ({ ...scene, query, moment, time, isPlaying }),
+    now: () => ({ ...scene, moment, time, isPlaying }),
   };
   return film;
 }

@@ -236,5 +236,12 @@ function answersOf(answers, numbers, depth, { predictions }) {
       isRival: true,
     };
   });
-  return { ...answers, rows, isLive: true, isUnsure: depth < numbers.depths - 1 || answers.isUnsure, isOther: false };
+  return {
+    ...answers,
+    rows,
+    isLive: true,
+    isFilm: true,
+    isUnsure: depth < numbers.depths - 1 || answers.isUnsure,
+    isOther: false,
+  };
 }
