@@ -135,12 +135,15 @@ def test_a_phone_is_not_widened_and_nothing_is_cut_off(
 ) -> None:
     phone = window(size, "phone")
     begin(phone, address, link)
+    places = set()
     for _ in range(moment(phone)["beats"]):
         assert phone.evaluate("document.documentElement.scrollWidth") == 390
         view, line = (phone.locator(each).bounding_box() for each in (".view", ".film-line"))
         assert view and line
         assert view["y"] >= 0 and line["y"] + line["height"] <= size[1] - 60, "above the bar at the foot"
+        places.add((view["y"], line["y"]))
         phone.keyboard.press("ArrowRight")
+    assert len(places) == 1, "nothing jumps"
 
 
 def click_at(page: Page, share_x: float, share_y: float) -> None:

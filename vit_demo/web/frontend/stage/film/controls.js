@@ -84,6 +84,7 @@ export function createControls({ find, host, picture }, act) {
     const { step } = beat.step;
     setText(more, translate("Step {step}: {title}", { step: step + 1, title: titleOf(step) }));
     keep.hidden = !isEnd;
+    more.hidden = isEnd; // then all of them are offered
     for (const [i, button] of ways.entries()) button.hidden = !isEnd || (i > 0 && !result.predictions.length);
     if (film.beats !== beats || news.dataset.beat !== String(beat.start)) setText(news, beat.spoken);
     news.dataset.beat = String(beat.start);

@@ -157,11 +157,15 @@ export function createFilm(stage, request) {
     const box = picture.getBoundingClientRect();
     const answer = find(".bars .first button")?.getBoundingClientRect();
     const isAbove = answer && answer.bottom <= box.top;
-    const target =
-      answer &&
-      (isAbove
-        ? [answer.left + answer.width / 2 - box.left, answer.bottom - box.top + 2]
-        : [answer.left - box.left + 2, answer.top + answer.height / 2 - box.top]);
+    const isRow = answer && !find(".predictions").matches(".fixed"); // beside whose number the line can pass the others
+    const [alongX, alongY] = answer ? [answer.left + answer.width / 2, answer.top + answer.height / 2] : [0, 0];
+    const target = !answer
+      ? null
+      : !isAbove
+        ? [answer.left - box.left + 2, alongY - box.top]
+        : isRow
+          ? [box.width + 6, alongY - box.top, true]
+          : [alongX - box.left, answer.bottom - box.top + 2];
     const up = Math.max(MARGIN, isAbove && target ? -target[1] + 2 : 0);
     const along = Math.max(MARGIN, target && !isAbove ? target[0] - box.width + 4 : 0);
     layout = layoutOf([box.width, box.height], scene);

@@ -14,7 +14,8 @@ export const styles = `
   .cells { grid-template-columns: repeat(var(--blocks), minmax(0, 72px)); }
   .film { position: absolute; max-width: none; border-radius: 0; cursor: pointer; }
   .film.front { pointer-events: none; }
-  .film-acts { grid-area: 3 / 1 / 4 / 2; display: flex; flex-wrap: wrap; gap: 4px 16px; align-items: center; min-height: 40px; margin: 4px 0 8px; }
+  .film-acts { grid-area: 3 / 1 / 4 / 2; display: flex; gap: 4px 16px; align-items: center; min-height: 40px; margin: 4px 0 8px; }
+  .more-of-step { flex: 1; min-width: 0; overflow: hidden; text-align: left; text-overflow: ellipsis; white-space: nowrap; }
   .film-line { grid-area: 5 / 1 / 6 / 2; display: grid; grid-template-columns: minmax(0, 1fr) repeat(4, auto); gap: 4px; align-items: center; min-height: 40px; margin-top: 8px; }
   .film-line .tool { display: grid; place-items: center; width: 36px; height: 36px; border-radius: 999px; color: var(--dim); }
   .film-line svg { width: 20px; fill: none; stroke: currentcolor; stroke-width: 1.7; stroke-linecap: round; stroke-linejoin: round; }
@@ -31,7 +32,8 @@ export const styles = `
     .headline { min-height: 80px; font-size: 16px; line-height: 20px; }
     .view { width: 100%; }
     .film-line { order: 3; margin-top: 4px; }
-    .film-acts { order: 4; min-height: 52px; margin: 0; }
+    .film-acts { order: 4; flex-wrap: wrap; margin: 0; }
+    .more-of-step { flex-basis: 100%; }
     .film-note { order: 7; margin-top: 16px; }
   }
   @media (pointer: coarse) {

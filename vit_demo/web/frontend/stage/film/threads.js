@@ -6,7 +6,7 @@ import { formatProbability, formatShare } from "../format.js";
 import { heatColour } from "../heatmapColours.js";
 import { answersAt, attentionOf } from "./plan.js";
 
-const MANY = 100; // squares from which only the strongest threads are drawn, and the rest as one
+const MANY = 100; // tokens from which on only the strongest threads are drawn, and the rest as one
 const STRONGEST = 24;
 export const FONT = "system-ui, sans-serif";
 
@@ -21,7 +21,7 @@ export const boxBetween = (from, to, share) =>
 
 const heat = (share, isDark) => {
   const [red, green, blue, alpha] = heatColour(share, 1, { paper: !isDark });
-  return `rgb(${red} ${green} ${blue} / ${Math.max(0.2, alpha)})`;
+  return `rgb(${red} ${green} ${blue} / ${Math.max(isDark ? 0.35 : 0.2, alpha)})`;
 };
 
 /** The threads of a block, stacked to a bundle that is as high as all attention but the token's own, which comes from above. */
@@ -36,16 +36,21 @@ export function paintBundle(on, layout, scene, block, { grown, end, alpha }) {
   const own = film.collector < 0 ? 0 : attention[film.collector];
   front.lineCap = "butt";
   if (own > 0) {
-    const above = block ? layout.level(block - 1) + radius : layout.collector.bottom;
+    const above = block ? layout.level(block - 1) + radius : layout.top - 8; // beside the tokens it would cover them
     front.globalAlpha = 0.6 * alpha;
     front.strokeStyle = colours.accent;
-    front.lineWidth = Math.max(0.6, own * full);
-    front.beginPath();
-    front.moveTo(x, above);
-    front.lineTo(x, between(above, y, grown));
-    front.stroke();
+    for (const [from, to, width] of [
+      [block ? above : layout.collector.bottom, above, 1],
+      [above, between(above, y, grown), Math.max(0.6, own * full)],
+    ]) {
+      front.lineWidth = width;
+      front.beginPath();
+      front.moveTo(x, from);
+      front.lineTo(x, to);
+      front.stroke();
+    }
   }
-  const isMany = tokens.length > MANY;
+  const isMany = tokens.length >= MANY;
   const chosen = isMany ? [...tokens].sort((a, b) => attention[b] - attention[a]).slice(0, STRONGEST) : tokens;
   const shown = chosen.sort((a, b) => layout.cell(a).x - layout.cell(b).x || a - b);
   const threads = shown.map((token) => ({
@@ -75,7 +80,7 @@ export function paintBundle(on, layout, scene, block, { grown, end, alpha }) {
 }
 
 /** The token that collects: at its place, going down by a level with each block; beside each level what would be answered. */
-export function paintCollector(on, layout, scene, { beat, share, block, depth }, born) {
+export function paintCollector(on, layout, scene, { beat, share: way, block, depth }, born) {
   if (born <= 0) return;
   const { front, colours } = on;
   const { result, numbers, film } = scene;
@@ -122,15 +127,17 @@ export function paintCollector(on, layout, scene, { beat, share, block, depth },
     }
     const own = film.collector < 0 ? 0 : attentionOf(numbers, result, b)[film.collector];
     const isNow = b === block && beat.kind === "collect";
-    if (!isNow || share < 0.4 || layout.space < 26 || !own) continue;
+    if (!isNow || way < 0.4 || layout.space < 26 || !own) continue;
     front.font = `13px ${FONT}`;
     front.fillStyle = colours.dim;
-    const words = translate("{share} its own", { share: formatShare(own) });
-    front.fillText(short(front, words, edge), edge, b ? (y + layout.level(b - 1)) / 2 : y - layout.space / 2);
+    const share = formatShare(own);
+    const words = translate("{share} its own", { share });
+    const end = x - Math.max(radius, (own * layout.full) / 2) - 8;
+    front.fillText(front.measureText(words).width < end ? words : share, end, y - layout.space / 2);
   }
   if (beat.kind === "collect" && depth <= block) {
     const from = block ? layout.level(block - 1) : home;
-    ring(between(from, layout.level(block), ease(share / 0.25)), true, radius);
+    ring(between(from, layout.level(block), ease(way / 0.25)), true, radius);
   }
   ring(home, block < 0, Math.max(radius, 0.42 * layout.grid.side) * (0.6 + 0.4 * born), born);
   front.font = `600 13px ${FONT}`;
@@ -153,28 +160,30 @@ export function paintCollector(on, layout, scene, { beat, share, block, depth },
 }
 
 /** From the last level to where the answer stands: to the right beside the picture, or above it. */
-export function paintLine({ front, colours }, layout, { result }, [toX, toY], grown) {
+export function paintLine({ front, colours }, layout, { result }, [toX, toY, isAlong = false], grown) {
   const { x } = layout.collector;
   const from = layout.level(result.numBlocks - 1) + layout.radius;
   const low = layout.height - 6;
   const isAbove = toY < 0;
   const right = isAbove ? layout.width - 3 : between(layout.width, toX, 0.4);
-  const points = isAbove
-    ? [
-        [x, from],
-        [x, low],
-        [right, low],
-        [right, -8],
-        [toX, -8],
-        [toX, toY],
-      ]
-    : [
-        [x, from],
-        [x, low],
-        [right, low],
-        [right, toY],
-        [toX, toY],
-      ];
+  const points = [
+    ...[
+      [x, from],
+      [x, low],
+    ],
+    ...(isAlong
+      ? [[toX, low]]
+      : [
+          [right, low],
+          ...(isAbove
+            ? [
+                [right, -8],
+                [toX, -8],
+              ]
+            : [[right, toY]]),
+        ]),
+    [toX, toY],
+  ];
   const length = points
     .slice(1)
     .reduce((sum, [px, py], i) => sum + Math.abs(px - points[i][0]) + Math.abs(py - points[i][1]), 0);
