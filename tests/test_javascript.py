@@ -104,6 +104,7 @@ def films_fixture() -> dict[str, Any]:
         "one square": {"patch_size": 28},
         "registers": {"num_registers": 4},
         "no class token": {"class_token": False, "pool": "mean"},
+        "a class token that is not read": {"pool": "mean"},
         "no classes": {"num_classes": 0},
         "twelve blocks": {"depth": 12},
         "forty classes": {"num_classes": 40},

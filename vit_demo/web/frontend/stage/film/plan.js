@@ -93,7 +93,7 @@ export function filmOf({ result, numbers, query, end }) {
 
   add("cut", CUT, { step: { step: 0 } });
   add("tokens", TOKENS, { step: { step: 1 } });
-  const joins = [joining({ hasClassToken, query, hasClasses: numbers.depths > 0 })];
+  const joins = [joining(result, query, numbers.depths > 0)];
   if (registers > 0) joins.push(REGISTERS);
   const join = joins.map((text) => translate(text, { ...values, count: registers || count })).join(" ");
   add("join", "", { words: join, step: { step: 2 } });
@@ -144,9 +144,19 @@ const COLLECT = LOOK;
 const READ = english("After block {blocks} the answer is read from {read}.");
 const READ_WITHOUT_CLASSES = english("After block {blocks} the description of the picture is read from {read}.");
 
-function joining({ hasClassToken, query, hasClasses }) {
+/** Whether the head reads the class token, alone or beside others; some networks have one that only the squares look at. */
+const isRead = ({ hasClassToken, pool }) => hasClassToken && pool.startsWith("cls");
+
+function joining(result, query, hasClasses) {
   if (query !== null) return english("This film follows one token, that of the *{token}*.");
-  if (!hasClassToken) return english("No token stands for the whole picture here, so the film follows the *{token}*.");
+  if (!result.hasClassToken) {
+    return english("No token stands for the whole picture here, so the film follows the *{token}*.");
+  }
+  if (!isRead(result)) {
+    return english(
+      "One more joins, the *class token*. It has no square. This network reads something else at the end.",
+    );
+  }
   return hasClasses
     ? english("One more joins, the *class token*. It has no square: it will give the answer.")
     : english("One more joins, the *class token*. It has no square: it will describe the picture.");
@@ -172,8 +182,9 @@ const SUMMARY = {
 };
 
 /** What one has seen. */
-function summaryOf({ numPatches, dropped, numBlocks, hasClassToken, predictions }) {
-  const kind = !predictions.length ? "description" : hasClassToken ? "classToken" : "all";
+function summaryOf(result) {
+  const { numPatches, dropped, numBlocks, predictions } = result;
+  const kind = !predictions.length ? "description" : isRead(result) ? "classToken" : "all";
   return translate(SUMMARY[kind], { count: numPatches - dropped.length, blocks: numBlocks });
 }
 

@@ -38,6 +38,8 @@ export const styles = `
   }
   @media (pointer: coarse) {
     .film-line .tool { width: 44px; height: 44px; }
+    .film-line input { height: 44px; }
+    .film-line input::-webkit-slider-thumb { height: 44px; }
     .film-acts button { min-height: 44px; }
   }
   @media (prefers-reduced-motion: reduce) { .predictions .track i { transition: none; } }
