@@ -121,6 +121,7 @@ KINDS: dict[str, Callable[[int], Fields]] = {
     "block": about(block=5),
     "attention_maps": about(query=0),
     "logit_lens": about(),
+    "film": about(query=7),
     "tokens": lambda n: {"source": source(n), "block": 5, "other": {"drawing": drawn(n + 50_000_000)}},
     "input": about(),
     "steps": about(),

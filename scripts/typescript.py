@@ -55,6 +55,8 @@ export interface Reply {
 export interface Server {
   request(fields: Request): Promise<Reply>;
   upload(file: Blob): Promise<{ path?: string; error?: string }>;
+  /** The modules of the page, with those of a file of `LATER` in web/frontend/modules.py. */
+  load?(name: string): Promise<any>;
 }
 """
 

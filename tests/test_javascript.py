@@ -10,17 +10,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import vit_demo
 from scripts import typescript
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS
+from vit_demo.model import ViT, ViTConfig
 from vit_demo.render import heat_colours, ink_on_paper
 from vit_demo.service.engine import Engine
 from vit_demo.service.source import Source
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.frontend.constants import constants, method_entries
+from vit_demo.web.requests.film import FilmRequest, film_result
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import block_payload, encode, payload
 from vit_demo.web.requests.tokens import token_payload
@@ -84,7 +87,46 @@ def fixture() -> dict[str, Any]:
         "build": build_fixture(),
         "steps": steps_fixture(result),
         "tokens": tokens_fixture(),
+        "films": films_fixture(),
     }
+
+
+def films_fixture() -> dict[str, Any]:
+    """A result and its film's numbers of each shape of network, from what stands for the picture or from a square."""
+    small: dict[str, Any] = {
+        "image_size": 28, "patch_size": 7, "in_channels": 1, "num_classes": 10, "embed_dim": 24, "depth": 3,
+        "num_heads": 2, "mlp_ratio": 2.0,
+    }  # fmt: skip
+    shapes: dict[str, dict[str, Any]] = {
+        "16 squares": {},
+        "49 squares": {"patch_size": 4},
+        "196 squares": {"patch_size": 2},
+        "one square": {"patch_size": 28},
+        "registers": {"num_registers": 4},
+        "no class token": {"class_token": False, "pool": "mean"},
+        "a class token that is not read": {"pool": "mean"},
+        "no classes": {"num_classes": 0},
+        "twelve blocks": {"depth": 12},
+        "forty classes": {"num_classes": 40},
+    }
+    films = {}
+    for name, shape in shapes.items():
+        torch.manual_seed(0)
+        whole = vit_demo.explore(example_picture(3), ViT(ViTConfig(**small | shape)).eval())
+        with_gaps = [("without squares", whole.drop_patches([(0, 0), (1, 2)]))] if name == "16 squares" else []
+        for kind, result in (("", whole), *with_gaps):
+            last = result.grid[0] * result.grid[1] - 1
+            for query in (None, last):
+                place = None if query is None else divmod(last, result.grid[1])
+                maps = [result.attention(block, query=place) for block in range(result.trace.num_blocks)]
+                films[f"{name} {kind} {'' if query is None else 'from a square'}".strip()] = {
+                    "payload": payload(result),
+                    "query": query,
+                    "reply": film_result(result, FilmRequest(query)),
+                    "answers": [dict(ranking) for ranking in result.logit_lens()] if result.labels else [],
+                    "attention": [values.ravel().tolist() for values in maps],
+                }
+    return films
 
 
 def tokens_fixture() -> dict[str, Any]:

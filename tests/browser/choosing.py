@@ -63,6 +63,12 @@ def open_section(page: Page, name: str) -> None:
     page.locator("#header nav").get_by_role("button", name=name, exact=True).click()
 
 
+def open_steps(page: Page | Frame) -> None:
+    """Goes from the film's first moment to the first of the eight steps."""
+    page.locator(".tour").click()
+    page.locator(".more-of-step").click()
+
+
 Points = list[tuple[float, float]]
 
 

@@ -82,6 +82,12 @@ def test_axe_finds_nothing_of_ours(request: pytest.FixtureRequest, address: str,
             if panels == "open":
                 open_panels(page)
             found += [f"{tab}, panels {panels}: {problem}" for problem in problems_of_both_themes(page)]
+        page.locator(".tour").evaluate("button => button.click()")
+        page.locator(".film-line").wait_for()
+        page.keyboard.press("End")
+        page.locator(".keep").wait_for()
+        found += [f"{tab}, film: {problem}" for problem in problems_of_both_themes(page)]
+        page.keyboard.press("Escape")
         if tab == "Digit":
             for name, content in SECTIONS.items():
                 page.evaluate("section => { location.hash = `section=${section}` }", name)
@@ -164,6 +170,12 @@ SMALL = """() => [...document.querySelectorAll("#header *, #columns *, #footer *
 
 def test_whatever_a_finger_touches_is_44_pixels_high(phone: Page, address: str) -> None:
     open_page(phone, address)
+    phone.locator(".tour").click()
+    for key in ("ArrowRight", "End"):
+        phone.locator(".film-line").wait_for()
+        phone.keyboard.press(key)
+        assert phone.evaluate(SMALL) == phone.evaluate(TINY) == [], "the film"
+    phone.keyboard.press("Escape")
     for section, content in {"attention": ".bars .first", **SECTIONS}.items():
         phone.evaluate("section => { location.hash = `section=${section}` }", section)
         phone.locator(content).first.wait_for()

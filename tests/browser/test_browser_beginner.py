@@ -67,11 +67,12 @@ def test_every_way_leads_to_its_chapter_and_back(visit, address, size) -> None:
     page = visit(address, size)
     link = page.locator("#header").get_by_role("link", name="Lessons").bounding_box()
     assert link and link["y"] + link["height"] < 100
-    for button, chapter, title in (
-        (".tour", ".steps", "How does it get there?"),
-        (".trust", ".faithfulness", "Can the colours be trusted?"),
+    for buttons, chapter, title in (
+        ((".tour", ".more-of-step"), ".steps", "How does it get there?"),
+        ((".trust",), ".faithfulness", "Can the colours be trusted?"),
     ):
-        page.locator(button).click()
+        for button in buttons:
+            page.locator(button).click()
         heading = page.locator(chapter).get_by_role("heading", name=title)
         page.wait_for_function(
             """chapter => {

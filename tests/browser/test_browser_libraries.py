@@ -30,6 +30,7 @@ from .choosing import (
     method_button,
     middle_of,
     open_section,
+    open_steps,
     wait_a_moment,
     wait_until,
 )
@@ -207,7 +208,7 @@ def check_compare(page: Page, result: Exploration) -> None:
 def check_steps(page: Page, result: Exploration) -> None:
     """Each step of the tour has its figure; the attention of a head and the prediction are the package's."""
     open_section(page, "Explore")
-    page.locator(".tour").click()
+    open_steps(page)
     steps = page.locator("#stage .steps")
     figure = steps.locator(".figure")
     for step in range(1, 9):

@@ -4,7 +4,16 @@ from collections.abc import Callable
 
 import pytest
 
-from .choosing import Page, close_settings, method_button, middle_of, open_page, open_section, settle_address
+from .choosing import (
+    Page,
+    close_settings,
+    method_button,
+    middle_of,
+    open_page,
+    open_section,
+    open_steps,
+    settle_address,
+)
 
 CHOICES = "document.querySelector('.stage').__stage.choices"
 
@@ -61,7 +70,7 @@ def test_the_settings_of_the_features(opened: Page, window: Callable[..., Page])
 
 
 def test_a_step_of_the_tour_with_its_patch_and_head(opened: Page, window: Callable[..., Page]) -> None:
-    opened.locator(".tour").click()
+    open_steps(opened)
     opened.locator(".steps .title").wait_for()
     opened.locator(".steps .dots button").nth(3).click()
     opened.locator(".steps .reveal").click()

@@ -7,7 +7,7 @@ import pytest
 from vit_demo.weights import PRESETS
 from vit_demo.weights.costs import num_operations, num_tokens
 
-from .choosing import Page, open_section, settings, shown_result, wait_a_moment, wait_until
+from .choosing import Page, open_section, open_steps, settings, shown_result, wait_a_moment, wait_until
 
 SIZES = {
     "large desktop": (1920, 1080),
@@ -214,7 +214,7 @@ def test_on_a_phone_the_tour_has_one_bar_at_the_foot(window: Callable[..., Page]
     page = open_page(window, address, "phone")
     at = "(y) => document.elementFromPoint(innerWidth / 2, innerHeight - y).closest('.walk, .handle')?.className"
     assert page.evaluate(at, 10) == "handle"
-    page.locator(".tour").tap()
+    open_steps(page)
     page.wait_for_function(f"({at})(10) === 'walk'")
     assert page.evaluate(at, 80) is None
     page.locator(".walk .primary").tap()

@@ -6,7 +6,7 @@ import pytest
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import READY, Locator, Page, Route, wait_until
+from .choosing import READY, Locator, Page, Route, open_steps, wait_until
 
 TITLES = [
     "Cut the picture into patches",
@@ -26,7 +26,7 @@ def open_tour(page: Page, address: str, link: str = "digit=7&patch_size=4") -> l
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.goto(f"{address}#{link}")
     page.wait_for_selector(f'{READY}[data-state="done"]')
-    page.locator(".tour").click()
+    open_steps(page)
     figure(page).locator(".tiles").wait_for()
     return errors
 

@@ -90,17 +90,37 @@ def test_what_cannot_be_joined_is_an_error(sources: dict[str, str], sentence: st
         bundle(sources, ["a.js"])
 
 
-def test_the_page_gets_every_module_in_one_file(client: TestClient) -> None:
+def test_the_page_gets_every_module_in_one_file_but_what_it_fetches_later(client: TestClient) -> None:
     names = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.js")}
     assert names == set(sources())
-    response = client.get(f"{BASE}/page.js", headers={"accept-encoding": "identity"})
-    assert set(re.findall(r'^modules\["(.*)"\] = ', response.text, re.MULTILINE)) == names
+    scripts = [name for name in modules.files() if name.endswith(".js")]
+    assert scripts == ["page.js", *modules.LATER]
+    text, found = "", list[str]()
+    for name in scripts:
+        response = client.get(f"{BASE}/{name}", headers={"accept-encoding": "identity"})
+        assert response.headers["content-type"].startswith("text/javascript")
+        assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+        held = re.findall(r'^modules\["(.*)"\] = ', response.text, re.MULTILINE)
+        assert all(path.startswith("stage/film/") == (name == "film.js") for path in held)
+        text, found = text + response.text, found + held
+    assert sorted(found) == sorted(names), "each once"
     marked = re.findall(r'\benglish\(("[^"\\]*")\)', "".join(sources().values()))
-    assert 'english("' not in response.text and marked, "marks are left out"
-    assert [text for text in marked if text not in response.text] == [], "texts are not"
-    assert response.headers["content-type"].startswith("text/javascript")
-    assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
-    assert [name for name in modules.files() if name.endswith(".js")] == ["page.js"]
+    assert 'english("' not in text and marked, "marks are left out"
+    assert [words for words in marked if words not in text] == [], "texts are not"
+
+
+def test_what_is_fetched_later_uses_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "page.js").write_text(bundle(SMALL, ["a/name.js", "b/numbers.js"]))
+    (tmp_path / "later.js").write_text(bundle(SMALL, ["a/name.js", "b/numbers.js"], "a/main.js"))
+    (tmp_path / "run.js").write_text(
+        'import { modules } from "./page.js";\nimport { add } from "./later.js";\n'
+        "const before = Object.keys(modules);\n"
+        'console.log(JSON.stringify([before, await add(modules)["a/main.js"].say(), Object.keys(modules).length]));\n'
+    )
+    output = subprocess.run([node(), "run.js"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert json.loads(output) == [["a/name.js", "b/numbers.js"], "b/x.json: 8 1 2", 5]
+    assert "export const half" not in (tmp_path / "later.js").read_text(), "nothing comes twice"
 
 
 def test_it_is_sent_compressed(client: TestClient) -> None:
@@ -119,7 +139,7 @@ def test_a_first_visit_gets_at_most_130_kb_of_ours(page: gr.Blocks) -> None:
 
 def test_languages_are_served_beside_it(client: TestClient) -> None:
     names = {path.name for path in modules.LANGUAGES.glob("*.json")}
-    assert {f"languages/{name}" for name in names} == set(modules.files()) - {"page.js"}
+    assert {f"languages/{name}" for name in names} == set(modules.files()) - {"page.js", *modules.LATER}
     for name in names:
         response = client.get(f"{BASE}/languages/{name}")
         assert response.headers["content-type"] == "application/json" and response.json()["Next"]

@@ -84,6 +84,23 @@ def block_tokens(
     return (model.final_norm(tokens) if norm else tokens).float()
 
 
+@torch.no_grad()
+def strongest_components(
+    model: TracedViT, images: Tensor, count: int, **options: Unpack[PassOptions]
+) -> tuple[Tensor, Tensor, int, Tensor]:
+    """The components of one image's tokens that vary most. Arguments as in ``TracedViT.forward``.
+
+    Returns:
+        These components of every depth, not normed, ``[blocks + 1, N, count]``, prefix included; which they are
+        ``[count]``, in ascending order; how many a token has; and the logits of every depth ``[blocks + 1, K]``.
+    """
+    depths = _tokens(model, images, **options)
+    tokens = torch.stack([x[0] for x in depths]).float()  # [blocks + 1, N, D]
+    chosen = tokens.flatten(0, 1).std(0).topk(min(count, tokens.shape[2])).indices.sort().values
+    logits = torch.cat([model.forward_head(x) for x in depths]).float()
+    return tokens[..., chosen], chosen, tokens.shape[2], logits
+
+
 def _tokens(model: TracedViT, images: Tensor, **options: Unpack[PassOptions]) -> list[Tensor]:
     """The tokens of every depth, ``[B, N, D]`` each, prefix included; ``InputError`` if they are not seen."""
     trace = Trace(record_tokens=True)

@@ -58,17 +58,18 @@ def sources() -> dict[str, str]:
     return {path.relative_to(FOLDER).as_posix(): path.read_text("utf-8") for path in sorted(FOLDER.glob("*/**/*.js"))}
 
 
-def bundle(sources: Mapping[str, str], starts: Iterable[str]) -> str:
+def bundle(sources: Mapping[str, str], starts: Iterable[str], later: str = "") -> str:
     """Joins modules and all that they import.
 
     Args:
         sources: The source of each module by its path, such as `"stage/main.js"`.
         starts: The paths of the modules to begin with.
+        later: The path of a module that is fetched when it is wanted: the bundle is what it needs beside the others.
 
     Returns:
         The source of one module, without types, comments and needless spaces. It exports `modules`, an object from
-        paths to what those modules export. `import.meta.url` in a module is as if it were served by its path in the
-        folder of the bundle.
+        paths to what those modules export; for `later`, a function that adds to that object, and returns it.
+        `import.meta.url` in a module is as if it were served by its path in the folder of the bundle.
 
     Raises:
         ValueError: If modules import each other in a circle, import what is not there, or use other ways to import or
@@ -90,8 +91,16 @@ def bundle(sources: Mapping[str, str], starts: Iterable[str]) -> str:
 
     for start in starts:
         add(start)
-    functions = (f'modules["{path}"] = (() => {{\n{source}}})();\n' for path, source in ordered.items())
-    return "export const modules = {};\n" + "".join(functions)
+    present = set(ordered)
+    if later:
+        add(later)
+    wanted = ordered.keys() - present if later else present
+    functions = "".join(
+        f'modules["{path}"] = (() => {{\n{source}}})();\n' for path, source in ordered.items() if path in wanted
+    )
+    if later:
+        return f"export const add = (modules) => {{\n{functions}return modules;\n}};\n"
+    return f"export const modules = {{}};\n{functions}"
 
 
 def _imported(path: str, sources: Mapping[str, str]) -> list[str]:

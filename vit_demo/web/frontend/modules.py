@@ -1,4 +1,4 @@
-"""Serves the page's JavaScript as one file, and the languages, at addresses that contain their hash.
+"""Serves the page's JavaScript as one file, what is fetched later, and the languages, at addresses with their hash.
 
 Gradio runs a component's `js_on_load` as the body of a function, which here imports that file and calls the `mount`
 of `COMPONENT/main.js`. An address always has the same content, so browsers may keep it, and releases never mix.
@@ -26,6 +26,8 @@ PREFIX = "/gradio_api/vit_demo"
 SCRIPT = "page.js"
 STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
 """The modules that start the page."""
+LATER = {"film.js": "stage/film/main.js"}
+"""Modules, by the file that they are served in with all that they need, that a first visit does not wait for."""
 
 LOAD = """\
 const constants = CONSTANTS;
@@ -34,7 +36,8 @@ const origin = root.hostname === location.hostname ? location.origin : root.orig
 const base = origin + root.pathname.replace(/\\/$/, "") + "PREFIX";
 const url = `${base}/PATH`;
 const start = ({ modules }) => {
-  const server = modules["shared/requests.js"].connect(base);
+  const load = async (name) => (await import(url.replace(/[^/]*$/, name))).add(modules);
+  const server = { ...modules["shared/requests.js"].connect(base), load };
   modules["COMPONENT/main.js"].mount({ element, props, watch, server, ...constants });
 };
 import(url).then(start, (error) => {
@@ -46,10 +49,11 @@ import(url).then(start, (error) => {
 
 @cache
 def files() -> dict[str, bytes]:
-    """The files that are served: the modules in one file, and the languages, such as `"languages/es.json"`."""
+    """The files that are served: the modules of the page, those for later, and languages as `"languages/es.json"`."""
     languages = sorted(LANGUAGES.glob("*.json"))
-    script = bundle(sources(), STARTS).encode()
-    return {SCRIPT: script} | {f"languages/{path.name}": path.read_bytes() for path in languages}
+    scripts = {SCRIPT: ""} | LATER
+    bundles = {name: bundle(sources(), STARTS, start).encode() for name, start in scripts.items()}
+    return bundles | {f"languages/{path.name}": path.read_bytes() for path in languages}
 
 
 @cache

@@ -129,7 +129,7 @@ export interface Constants {
   maxLabel: number;
 }
 
-export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "smallest_set" | "method_docs" | "models" | "model" | "network" | "train" | "teach";
+export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "film" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "smallest_set" | "method_docs" | "models" | "model" | "network" | "train" | "teach";
 
 /** What `server.request` gets; which fields belong to which kind is in web/requests/kinds.py. */
 export type Request = { kind: Kind; source?: SourcePayload } & Record<string, unknown>;
@@ -147,4 +147,6 @@ export interface Reply {
 export interface Server {
   request(fields: Request): Promise<Reply>;
   upload(file: Blob): Promise<{ path?: string; error?: string }>;
+  /** The modules of the page, with those of a file of `LATER` in web/frontend/modules.py. */
+  load?(name: string): Promise<any>;
 }

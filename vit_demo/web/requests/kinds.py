@@ -23,6 +23,7 @@ from vit_demo.web.catalog.menu import menu_entries, model_entry
 from vit_demo.web.catalog.method_docs import BOARD, FEATURES, method_html
 from vit_demo.web.requests import parse, tour
 from vit_demo.web.requests.building import NetworkRequest, network_size
+from vit_demo.web.requests.film import FilmRequest, film_result
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
 from vit_demo.web.requests.packing import pack
 from vit_demo.web.requests.parse import Json
@@ -278,6 +279,7 @@ KINDS: dict[str, RequestKind | OtherKind] = {
     "block": RequestKind(_of_result(lambda result, request: block_payload(result, request.block)), BlockRequest),
     "attention_maps": RequestKind(_of_result(attention_maps_result), PatchRequest),
     "logit_lens": RequestKind(_of_result(logit_lens_result)),
+    "film": RequestKind(_of_result(film_result), FilmRequest),
     "tokens": RequestKind(tokens_result, TokenRequest),
     "input": RequestKind(_of_result(lambda result, _: {"image": data_url(model_input(result), lossless=True)})),
     "steps": RequestKind(_of_result(tour.network_steps)),

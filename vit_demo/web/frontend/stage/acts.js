@@ -1,13 +1,25 @@
 // @ts-check
-// The buttons and keys of the three verbs.
+// The buttons and keys of the three verbs, and of the film.
 
 import { sketch } from "../pad/sketch.js";
 import { documentEvents } from "../shared/dom.js";
 import { photoAct, photoNews } from "../shared/pageState.js";
-import { redraw, verbOf } from "./stage.js";
+import { change, redraw, verbOf } from "./stage.js";
+
+/** Begins the film, whose code is fetched when it is first wanted, or ends it; without it there are the steps. */
+async function showFilm(stage, server, request) {
+  if (stage.film) return stage.film.close();
+  try {
+    stage.parts.film ??= (await server.load("film.js"))["stage/film/main.js"].createFilm(stage, request);
+    stage.parts.film.begin();
+  } catch (error) {
+    console.error(error);
+    change(stage, { section: "steps" });
+  }
+}
 
 /** Listens to them, for as long as the stage is on the page. */
-export function listenToActs(stage) {
+export function listenToActs(stage, server, request) {
   const { find, host, parts } = stage;
   const { dropping } = parts;
 
@@ -17,6 +29,7 @@ export function listenToActs(stage) {
     redraw(stage);
   }
 
+  find(".tour").addEventListener("click", () => showFilm(stage, server, request));
   find(".undo").addEventListener("click", undo);
   find(".again").addEventListener("click", () => sketch.clear());
   find(".back").addEventListener("click", () => dropping.restoreAll());
@@ -33,7 +46,8 @@ export function listenToActs(stage) {
     if (event.defaultPrevented || altKey || isTyped || find(".explore").classList.contains("elsewhere")) return;
     const isUndo = (ctrlKey || metaKey) && !shiftKey && key.toLowerCase() === "z";
     const verb = { d: "draw", r: "rub", l: "look" }[ctrlKey || metaKey ? "" : key.toLowerCase()];
-    const button = verb && find(`[data-mode=${verb}]:not([hidden])`);
+    const isFilm = !ctrlKey && !metaKey && key.toLowerCase() === "f";
+    const button = find(isFilm ? ".tour:not([hidden])" : `[data-mode=${verb}]:not([hidden])`);
     if (!isUndo && !button) return;
     event.preventDefault();
     if (isUndo) undo();

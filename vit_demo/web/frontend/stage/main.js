@@ -66,10 +66,9 @@ export async function mount({ element, props, server, watch, ...given }) {
   const isDrawnOn = () => isPaper(stage) && verbOf(stage) === "draw";
   listenToPatches(stage.canvas, () => (isDrawnOn() || camera.isOn() ? null : stage.result), patchActions(stage));
   parts.drawing = createDrawing(stage, server);
-  listenToActs(stage);
+  listenToActs(stage, server, request);
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
   for (const name of [".tour", ".verbs"]) find(name).hidden = !data.stepCode;
-  find(".tour").addEventListener("click", () => change(stage, { section: "steps" }));
   find(".ways [data-section]").hidden = !host.querySelector(".teach");
   host.addEventListener("click", ({ target }) => {
     const { dataset } = target.closest("button") ?? target; // what is pressed may be a word in it
@@ -127,6 +126,7 @@ export async function mount({ element, props, server, watch, ...given }) {
       return methods[view.method].map(stage.result, view);
     },
     scene: () => stage.scene,
+    film: () => stage.film,
   };
 }
 
@@ -185,6 +185,7 @@ function createParts(stage, request, viewModules, data) {
     caption: createCaption(host),
     line,
     drawing: /** @type {any} */ (null), // made once the others are there
+    film: /** @type {any} */ (null), // made when it is first wanted
     challenge: createChallenge(host, { request, onDrop: drop, redraw: () => redraw(stage) }),
     views,
     sections,
@@ -206,10 +207,7 @@ function createViews(host, viewModules, context) {
   });
 }
 
-/**
- * Scrolls to what a link, a button or the next task of the lessons opened: a chapter, or the top; leaves a chapter when the
- * visitor scrolls to the top.
- */
+/** Scrolls to what a link, a button or a next task opened; a chapter is left when the visitor scrolls to the top. */
 function followSection(stage) {
   const { host } = stage;
   let section = "";
@@ -296,6 +294,7 @@ function showEmpty(stage, { message = english("Draw a digit or choose a photo.")
   const { find, host, parts } = stage;
   stage.result = stage.scene = stage.openedPayload = null;
   parts.drawing?.end(null);
+  stage.film?.close();
   parts.dropping.cancel();
   parts.replies.release("map");
   setText(find(".message"), message);

@@ -45,14 +45,16 @@ export function render(stage) {
     return;
   }
   const drawing = result === stage.result ? ordinaryDrawing(stage, choices) : liveDrawing(stage, result);
-  drawing.frame = frameOf(givenOf(stage, result, drawing.choices, drawing));
-  if (drawing.frame.isFlip) keepBest(drawing.whole, result.dropped.length);
+  const frame = frameOf(givenOf(stage, result, drawing.choices, drawing));
+  if (frame.isFlip) keepBest(drawing.whole, result.dropped.length);
+  drawing.frame = stage.film ? stage.film.frame(frame, drawing) : frame;
   writeFrame(stage, drawing.frame, drawing);
-  paint(stage, drawing);
+  const shown = paint(stage, drawing);
   const isOrdinary = result === stage.result;
   for (const each of parts.views) {
     if (each.isLive || (isOrdinary && each.sections.includes(choices.section))) each.draw?.(drawing);
   }
+  if (shown) stage.film?.paint(shown); // whose line ends at an answer
 }
 
 /** What the frame is made from. */
@@ -61,12 +63,12 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
   const { scene = null, whole = null } = drawing ?? {};
   const isLooking = Boolean(scene) && !choices.plain && scene.method.uses.includes("patch");
   return {
-    verb: verbOf(stage, choices),
+    verb: stage.film ? "draw" : verbOf(stage, choices),
     task: pageState.get()?.task ?? (result?.pixelated ? "digits" : "photos"),
     result,
     whole: whole ?? result,
     live: result !== null && result === stage.live,
-    moments: moments.list(),
+    moments: stage.film ? [] : moments.list(),
     at: moments.at(),
     choices,
     map: isLooking && scene.view.isComplete && scene.view.query !== null ? scene.map : null,
@@ -188,10 +190,15 @@ function paint(stage, drawing) {
   const ink = inkOf(stage);
   const hasPaper = isPaper(stage) && result.pixelated && result.box && ink.strokes.length > 0;
   const isLive = sketch.isDrawing() || sketch.isWritten();
-  const wanted = { seen: hasPaper && verb === "draw" ? 0 : 1, box: result.box, follows: isLive, dropped: hidden };
+  const wanted = {
+    seen: hasPaper && verb === "draw" && !stage.film ? 0 : 1,
+    box: result.box,
+    follows: isLive,
+    dropped: hidden,
+  };
   const shown = stage.motion.step(wanted, performance.now());
   const size = fitCanvas(canvas, result.size);
-  if (!size[0]) return; // it is not in sight
+  if (!size[0]) return null; // it is not in sight
   const shownMap = plain ? null : map;
   if (shown.seen < 1) {
     const onPaper = stage.isNewDrawing ? { result: null, box: null } : { result, box: shown.box };
@@ -208,6 +215,7 @@ function paint(stage, drawing) {
     if (shown.lifted.size && drawing.whole) paintLifted(canvas, size, drawing.whole, shown.lifted);
   }
   if (shown.moves) redraw(stage);
+  return shown;
 }
 
 /** Makes the scene that of the choices, once its map is there; returns the entries of what the server is asked for. */
@@ -242,7 +250,7 @@ function updateButtons(stage, choices) {
   const verb = verbOf(stage, choices);
   const isOfPhoto = pageState.get()?.task === "photos";
   for (const button of find(".verbs").children) {
-    button.setAttribute("aria-pressed", String(button.dataset.mode === verb));
+    button.setAttribute("aria-pressed", String(button.dataset.mode === verb && !stage.film));
     if (button.dataset.mode === "draw")
       setText(button.firstElementChild, isOfPhoto ? english("Photo") : english("Draw"));
   }

@@ -34,6 +34,7 @@ export function createState(element, methods) {
     moments: createMoments(),
     motion: createMotion(),
     live: /** @type {any} */ (null), // what the network says while one draws, rubs out or films; no other part hears of it
+    film: /** @type {any} */ (null), // while it is in the picture's place
     isNewDrawing: false, // whether nothing on the stage is about the drawing yet
     isInvited: false, // whether the page has drawn the picture by itself
     frame: 0, // the next one, if it is scheduled
@@ -98,6 +99,7 @@ export function showWord(stage, word) {
 export function chooseMode(stage, mode) {
   if (mode !== "draw" && camera.isOn()) photoAct.publish("hold");
   const choices = choicesOf(stage);
+  stage.film?.close();
   stage.moments.scrub(null);
   if (mode !== "look") return change(stage, { verb: mode, pinned: null, hovered: null });
   const follows =
@@ -106,6 +108,7 @@ export function chooseMode(stage, mode) {
 }
 
 export function pickBlock(stage, block, head = -1) {
+  if (stage.film) return stage.film.toBlock(block);
   const { section } = choicesOf(stage);
   const isTokens = section === "features";
   if (isTokens && head < 0) return change(stage, { features: { ...pageState.get().view.features, block } });

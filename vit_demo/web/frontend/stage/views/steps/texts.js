@@ -154,6 +154,7 @@ const STEPS = [
         ? [
             "The last linear map, the *classifier head*, reads {read} and gives each of the {classes} classes a score, its *logit*.",
             READINGS[f.scores],
+            "That is the whole way: {patches} squares became tokens, looked at each other {blocks} times, and gave the answer.",
           ]
         : !f.isOfTokens
           ? [

@@ -172,7 +172,7 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
     });
     card.querySelector(".art-blocks").textContent = `×\u00a0${facts.blocks}`;
     find(".previous").disabled = step === 0;
-    find(".next").disabled = step === NUM_STEPS - 1;
+    find(".next").hidden = step === NUM_STEPS - 1;
     find(".to-build").hidden = step < NUM_STEPS - 1;
     writeShapes(find(".shapes"), [before, after]);
     const code = find(".code");

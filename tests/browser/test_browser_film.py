@@ -1,0 +1,213 @@
+"""The film: it plays, pauses and steps, with the package's own numbers, on every screen, and leads to the steps."""
+
+import base64
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from .choosing import STAGE, Page, open_page, shown_result, wait_a_moment, wait_until
+
+DIGIT = "digit=3&model=digits-tiny&patch_size=7"
+NOW = f"(() => {{ const now = {STAGE}.film()?.now(); return now?.moment ? now : null; }})()"
+
+
+def begin(page: Page, address: str, link: str = DIGIT, *, motion: bool = False) -> None:
+    """Opens a picture, and its film."""
+    page.emulate_media(reduced_motion="no-preference" if motion else "reduce")
+    open_page(page, f"{address}#{link}")
+    page.locator(".tour").click()
+    page.wait_for_function(NOW)
+
+
+def moment(page: Page) -> dict[str, Any]:
+    """Where the film is."""
+    return page.evaluate(
+        f"""(() => {{
+            const {{ time, isPlaying, query, moment: {{ index, depth, beat }}, film }} = ({NOW});
+            return {{ ...beat, time, isPlaying, query, index, depth, beats: film.beats.length, seconds: film.seconds }};
+        }})()"""
+    )
+
+
+def go_to(page: Page, kind: str, block: int | None = None) -> None:
+    """Stops at the end of a beat."""
+    page.evaluate(
+        """([kind, block]) => {
+            const film = document.querySelector(".stage").__stage.film();
+            const { beats } = film.now().film;
+            const { start, seconds } = beats.find((each) => each.kind === kind && each.block === block);
+            film.seek(start + 0.98 * seconds);
+        }""",
+        [kind, block],
+    )
+    page.wait_for_function(f"({NOW}).moment.beat.kind === '{kind}'")
+    page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
+
+
+def test_it_plays_pauses_steps_and_ends(page: Page, address: str) -> None:
+    begin(page, address, motion=True)
+    page.wait_for_function(f"({NOW}).isPlaying && ({NOW}).moment.index >= 1")
+    assert page.evaluate("document.activeElement.closest('.film-line') !== null"), "no hidden button keeps the focus"
+    page.keyboard.press(" ")
+    page.wait_for_function(f"!({NOW}).isPlaying")
+    paused = moment(page)
+    wait_a_moment(page)
+    assert moment(page)["time"] == paused["time"]
+    for key, by in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
+        page.keyboard.press(key)
+        page.wait_for_function(f"({NOW}).moment.index === {paused['index'] + by}")
+        assert page.locator(".headline .now").inner_text() == moment(page)["words"].replace("*", "")
+    page.locator(".film-line [aria-label=Play]").click()
+    page.wait_for_function(f"({NOW}).time > {moment(page)['time']} && ({NOW}).isPlaying")
+    page.keyboard.press("End")
+    page.wait_for_function(f"({NOW}).moment.beat.kind === 'end'")
+    assert page.locator(".headline .now").inner_text().startswith("It says")
+    page.keyboard.press("Escape")
+    page.locator(".stage:not(.filming)").wait_for(state="attached")
+    assert page.locator(".film-line").is_hidden() and page.locator("canvas.film").first.is_hidden()
+    assert page.evaluate("document.activeElement.matches('.tour')")
+    assert (
+        page.locator(".picture").is_visible() and page.locator(".verbs [aria-pressed=true]").inner_text()[:4] == "Draw"
+    )
+
+
+def test_with_reduced_motion_it_is_a_row_of_steps(page: Page, address: str) -> None:
+    begin(page, address)
+    spoken = []
+    for index in range(moment(page)["beats"]):
+        page.wait_for_function(f"({NOW}).moment.index === {index}")
+        wait_until(page, lambda: page.locator(".film-spoken").inner_text() == moment(page)["spoken"])
+        spoken.append(page.locator(".film-spoken").inner_text())
+        assert not moment(page)["isPlaying"]
+        page.locator(".film-line").get_by_role("button", name="Step on").click()
+    assert len(set(spoken)) == len(spoken), "each says something else"
+    assert sum("looks at row" in words for words in spoken) == sum("Most from row" in words for words in spoken) == 6
+    stopped = moment(page)
+    wait_a_moment(page)
+    assert moment(page)["time"] == stopped["time"] == stopped["seconds"]
+
+
+@pytest.mark.parametrize("link", [DIGIT, "tab=photos&model=photos-tiny"], ids=["digit", "photo"])
+def test_its_numbers_are_those_of_the_package(page: Page, address: str, link: str) -> None:
+    begin(page, address, link)
+    result = shown_result(page)
+    depths = [dict(ranking) for ranking in result.logit_lens()]
+    for query in (None, 5):
+        if query is not None:
+            page.locator(".film-acts .switch button").last.click()
+            page.wait_for_function(f"({NOW}).query !== null")
+            query = moment(page)["query"]
+        numbers = page.evaluate(
+            f"""(() => {{
+                const {{ attention, tokens, components }} = ({NOW}).numbers;
+                return {{ attention: [...attention], tokens: [...tokens], components }};
+            }})()"""
+        )
+        tokens = result.trace.num_tokens
+        shares = np.array(numbers["attention"]).reshape(-1, tokens)
+        sent = np.array(numbers["tokens"]).reshape(-1, tokens, len(numbers["components"]))
+        for block in range(result.trace.num_blocks):
+            place = None if query is None else divmod(query, result.grid[1])
+            np.testing.assert_allclose(shares[block, 1:], result.attention(block, query=place).ravel(), atol=1e-5)
+            expected = result.tokens(block, norm=False, prefix=True)[:, numbers["components"]]
+            np.testing.assert_allclose(sent[block + 1], expected, atol=1e-3)
+    for block in range(result.trace.num_blocks):
+        go_to(page, "collect", block)
+        rows = page.locator(".bars li")
+        for i in range(rows.count()):
+            name, number = rows.nth(i).locator(".label").inner_text(), rows.nth(i).locator(".number").inner_text()
+            probability = depths[block + 1][name]
+            written = f"{100 * probability:.1f}\u00a0%"
+            assert number == (written if 0.001 <= probability < 0.9995 else number) and number[0] in "<>0123456789"
+        leading = max(depths[block + 1], key=depths[block + 1].__getitem__)
+        assert page.locator(".bars .first .label").inner_text() == leading
+        assert f"After block {block + 1} the answer would be {leading}," in page.locator(".headline").inner_text()
+
+
+@pytest.mark.parametrize("size", [(390, 844), (390, 664)])
+@pytest.mark.parametrize("link", [DIGIT, "digit=8&patch_size=2", "tab=photos&model=photos-tiny"])
+def test_a_phone_is_not_widened_and_nothing_is_cut_off(
+    window: Callable[..., Page], address: str, size: tuple[int, int], link: str
+) -> None:
+    phone = window(size, "phone")
+    begin(phone, address, link)
+    places = set()
+    for _ in range(moment(phone)["beats"]):
+        assert phone.evaluate("document.documentElement.scrollWidth") == 390
+        view, line = (phone.locator(each).bounding_box() for each in (".view", ".film-line"))
+        assert view and line
+        assert view["y"] >= 0 and line["y"] + line["height"] <= size[1] - 60, "above the bar at the foot"
+        places.add((view["y"], line["y"]))
+        phone.keyboard.press("ArrowRight")
+    assert len(places) == 1, "nothing jumps"
+
+
+def click_at(page: Page, share_x: float, share_y: float) -> None:
+    box = page.locator(".view").bounding_box()
+    assert box
+    page.mouse.click(box["x"] + share_x * box["width"], box["y"] + share_y * box["height"])
+
+
+def test_a_touch_opens_the_step_of_what_is_touched(page: Page, address: str) -> None:
+    begin(page, address)
+    go_to(page, "collect", 2)
+    click_at(page, 0.02, 0.02)
+    page.wait_for_function(f"({NOW}).query === 0")
+    assert page.locator(".film-acts .switch [aria-pressed=true]").inner_text() == "From row 1, column 1"
+    page.locator(".film-acts .switch button").first.click()
+    page.wait_for_function(f"({NOW}).query === null")
+    go_to(page, "collect", 2)
+    click_at(page, 0.5, 0.45)
+    page.locator(".steps .count", has_text="Step 4 of 8").wait_for()
+    chosen = page.evaluate(f"{STAGE}.choices.tour")
+    assert chosen["fromClassToken"] and chosen["block"] < 3
+    page.evaluate("scrollTo(0, 0)")
+    page.locator(".tour").click()
+    page.wait_for_function(NOW)
+    go_to(page, "end")
+    click_at(page, 0.985, 0.15)
+    page.locator(".steps .count", has_text="Step 2 of 8").wait_for()
+    assert page.evaluate(f"{STAGE}.choices.tour.patch") == 15
+
+
+def test_a_block_below_and_the_line_lead_to_a_moment(page: Page, address: str) -> None:
+    begin(page, address)
+    page.locator(".cell[data-block='3']").click()
+    page.wait_for_function(f"({NOW}).moment.beat.block === 3 && ({NOW}).moment.depth === 4")
+    assert page.locator(".cell[data-block='3']").get_attribute("aria-pressed") == "true"
+    page.locator(".film-line input").fill("1")
+    page.wait_for_function(f"({NOW}).moment.beat.kind === 'cut'")
+    page.locator("[data-mode=rub]").evaluate("button => button.click()")
+    page.locator(".stage:not(.filming)").wait_for(state="attached")
+    assert page.locator("[data-mode=rub]").get_attribute("aria-pressed") == "true"
+
+
+def test_the_last_picture_can_be_kept(page: Page, address: str) -> None:
+    begin(page, address)
+    assert page.locator(".keep").is_hidden()
+    go_to(page, "end")
+    with page.expect_download() as download:
+        page.locator(".keep").click()
+    assert download.value.suggested_filename == "vit_demo-film-3.png"
+    url = download.value.url
+    with Image.open(BytesIO(base64.b64decode(url.partition(",")[2]))) as picture:
+        pixels = np.asarray(picture.convert("RGB"), np.int16)
+    assert pixels.shape[1] > 1500
+    is_coloured = np.ptp(pixels, axis=2) > 40
+    assert is_coloured[len(pixels) // 2 :].mean() > 0.02, "there are threads"
+
+
+def test_a_new_picture_ends_it_and_without_its_code_there_are_the_steps(page: Page, address: str) -> None:
+    begin(page, address)
+    page.locator(".digits button", has_text="5").click()
+    page.locator(".stage:not(.filming)[data-top1='5']").wait_for(state="attached")
+    assert page.evaluate(f"{STAGE}.film()") is None
+    page.route("**/film.js", lambda route: route.abort())
+    page.reload()
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+    page.locator(".tour").click()
+    page.locator(".steps .count", has_text="Step").wait_for()

@@ -1,0 +1,95 @@
+// @ts-check
+// What is pressed while a film plays: the line of its beats with its buttons, whose attention it follows, and the ways on.
+
+import { make, makeButton, setText } from "../../shared/dom.js";
+import { english, plain, translate } from "../../shared/language.js";
+import { placeOf } from "../format.js";
+import { titleOf } from "../views/steps/texts.js";
+import { styles } from "./styles.js";
+
+const ICONS = {
+  back: "M14.5 6 8.5 12l6 6",
+  play: "M8 5.5v13l10-6.5z",
+  pause: "M8.5 6v12M15.5 6v12",
+  again: "M5 12a7 7 0 1 0 2.2-5.1M5 4.5V8h3.5",
+  next: "M9.5 6l6 6-6 6",
+  close: "M6 6l12 12M18 6 6 18",
+};
+const LABELS = { play: english("Play"), pause: english("Pause"), again: english("Play again") };
+const NOTE = english(
+  "A thread is as thick as its share of attention; all threads of a block, with the token’s own, are 100\u00a0%. Touch a thread or a token to open its step; touch a square of the picture to follow it.",
+);
+
+const icon = (name) => `<svg viewBox="0 0 24 24" aria-hidden="true"><path d="${ICONS[name]}" /></svg>`;
+
+/** Makes them in a stage; `act` is {step(by), toggle(), close(), follow(isSquare), open(), openAll(), trick(), save(), seek(time)}. */
+export function createControls({ find, host, picture }, act) {
+  host.append(make("style", { textContent: styles }));
+  const [front, faces] = ["front", "faces"].map((name) =>
+    make("canvas", { className: `film ${name}`, ariaHidden: "true" }),
+  );
+  picture.append(front, faces);
+  const slider = make("input", { type: "range", min: 0, step: "any", ariaLabel: english("Moments of the film") });
+  const tool = (name, label, onclick) =>
+    makeButton(onclick, { className: "tool", ariaLabel: label, title: label, innerHTML: icon(name) });
+  const toggle = tool("pause", LABELS.pause, act.toggle);
+  const line = make(
+    "div",
+    { className: "film-line" },
+    slider,
+    tool("back", english("Step back"), () => act.step(-1)),
+    toggle,
+    tool("next", english("Step on"), () => act.step(1)),
+    tool("close", english("Back to the picture"), act.close),
+  );
+  const [ofAll, ofSquare] = [false, true].map((isSquare) => makeButton(() => act.follow(isSquare)));
+  const followed = english("Whose attention the film follows");
+  const from = make("div", { className: "switch", role: "group", ariaLabel: followed }, ofAll, ofSquare);
+  const more = makeButton(act.open, { className: "link more-of-step" });
+  const keep = makeButton(act.save, { className: "quiet keep" }, english("Save this picture"));
+  const acts = make("div", { className: "film-acts" }, from, more, keep);
+  const ways = [
+    makeButton(act.openAll, { className: "link" }, english("Go through it in eight steps")),
+    makeButton(act.trick, { className: "link" }, english("Can you make it say something else?")),
+  ];
+  const note = make("div", { className: "film-note" }, make("p", {}, NOTE), ...ways);
+  const news = make("p", { className: "visually-hidden film-spoken", ariaLive: "polite" });
+  find(".explore").append(acts, line, note, news);
+  slider.addEventListener("input", () => act.seek(Number(slider.value)));
+  let beats = /** @type {any} */ (null); // whose marks are on the line
+
+  /** Writes a moment. */
+  function write({ result, film }, { beat }, { time, isPlaying, query }) {
+    const isEnd = beat.kind === "end";
+    const share = (at) => `${(100 * at) / film.seconds}%`;
+    Object.assign(slider, { max: film.seconds, value: time, ariaValueText: plain(beat.words) });
+    slider.style.setProperty("--played", share(time));
+    if (film.beats !== beats) {
+      const marks = film.beats.slice(1).map(({ start }) => {
+        const [left, right] = [`calc(${share(start)} - 1px)`, `calc(${share(start)} + 1px)`];
+        return `transparent ${left}, var(--surface) ${left} ${right}, transparent ${right}`;
+      });
+      slider.style.setProperty("--beats", `linear-gradient(to right, ${marks.join(", ")})`);
+    }
+    const name = isPlaying ? "pause" : isEnd ? "again" : "play";
+    if (toggle.dataset.icon !== name) {
+      Object.assign(toggle, { innerHTML: icon(name), ariaLabel: LABELS[name], title: LABELS[name] });
+      toggle.dataset.icon = name;
+    }
+    setText(ofAll, result.hasClassToken ? english("From the class token") : english("From all tokens"));
+    const place = query === null ? "" : placeOf(result, query);
+    setText(ofSquare, place ? translate("From {place}", { place }) : english("From a square"));
+    ofAll.ariaPressed = String(query === null);
+    ofSquare.ariaPressed = String(query !== null);
+    const { step } = beat.step;
+    setText(more, translate("Step {step}: {title}", { step: step + 1, title: titleOf(step) }));
+    keep.hidden = !isEnd;
+    more.hidden = isEnd; // then all of them are offered
+    for (const [i, button] of ways.entries()) button.hidden = !isEnd || (i > 0 && !result.predictions.length);
+    if (film.beats !== beats || news.dataset.beat !== String(beat.start)) setText(news, beat.spoken);
+    news.dataset.beat = String(beat.start);
+    ({ beats } = film);
+  }
+
+  return { front, faces, toggle, write, has: (node) => line.contains(node) || acts.contains(node) };
+}

@@ -1,0 +1,84 @@
+// @ts-check
+// Where everything of a film is: the picture in the upper left corner, the tokens in rows beside it, the blocks below, each a
+// level to which the token that collects goes down. And what of it is at a place.
+
+import { fitInside, patchAt } from "../../shared/geometry.js";
+
+const GAP = 14; // CSS pixels between the picture and the tokens, and these and the blocks
+const NAME = 18; // for the name of the token that collects
+const FOOT = 30; // for the line to the answer
+const SMALLEST_NUMBER = { width: 29, height: 14 }; // CSS pixels of a cell in which a number can be read
+
+/**
+ * The arrangement of so many cells with the largest squares, each with a strip at least as high below it. The first column is that
+ * of the token that collects.
+ */
+function gridOf(count, width, height) {
+  const columnsOf = (rows) => 1 + Math.ceil(count / rows);
+  const size = (rows) => Math.min((0.88 * width) / columnsOf(rows), (0.46 * height) / rows, 34);
+  let rows = 1;
+  while (rows < count && size(rows + 1) > size(rows)) rows++;
+  const columns = columnsOf(rows);
+  return { columns, side: size(rows), width: Math.min(width / columns, 46), height: height / rows };
+}
+
+function boxOf(size, left, top, side) {
+  const [width, height] = fitInside(size, [side, side]);
+  return { left, top, width, height };
+}
+
+/** The layout of a film in a space; `film` is that of `filmOf`. All in CSS pixels. */
+export function layoutOf([width, height], { result, numbers, film }) {
+  const { numTokens, numBlocks, hasClassToken } = result;
+  const side = Math.round(Math.min(140, Math.max(72, Math.min(0.27 * height, 0.24 * width))));
+  const left = side + GAP;
+  const first = hasClassToken && film.collector === 0 ? 0 : 1; // what is followed has a place of its own
+  const grid = gridOf(numTokens - 1 + first, width - left, side - NAME);
+  const cellAt = (i) => {
+    const [row, column] = i ? [Math.floor((i - 1) / (grid.columns - 1)), 1 + ((i - 1) % (grid.columns - 1))] : [0, 0];
+    return {
+      x: left + (column + 0.5) * grid.width,
+      y: NAME + row * grid.height,
+      bottom: NAME + (row + 1) * grid.height - 3,
+    };
+  };
+  const stripHeight = grid.height - grid.side - 5;
+  const isWritten = 0.9 * grid.width >= SMALLEST_NUMBER.width && stripHeight >= 2 * SMALLEST_NUMBER.height;
+  const most = numbers.components.length;
+  const top = side + GAP;
+  const space = (height - top - FOOT) / numBlocks;
+  return {
+    ...{
+      width,
+      height,
+      top,
+      space,
+      isWritten,
+      grid,
+      cells: isWritten ? Math.min(most, Math.floor(stripHeight / 14)) : most,
+    },
+    stripHeight,
+    seen: boxOf(result.size, 0, 0, side),
+    whole: boxOf(result.size, 0, 0, Math.min(width, height)), // as on the first screen
+    large: boxOf(result.size, left, top, height - top), // while its squares become tokens
+    collector: cellAt(0),
+    cell: (/** @type {number} */ token) => cellAt(token + first),
+    level: (/** @type {number} */ block) => top + space * (block + 0.6),
+    full: Math.min(46, 0.66 * space), // the height of all attention
+    radius: Math.min(11, Math.max(5, 0.4 * grid.side), 0.36 * space),
+  };
+}
+
+/** What is at a place: {patch} of the picture, {token}, or {block} of which there are threads; null for nothing. */
+export function partAt(layout, { result, film }, { depth, block }, x, y) {
+  const patch = patchAt(x, y, layout.seen, result);
+  if (patch !== null && film) return { patch };
+  const isNear = (token) => {
+    const cell = layout.cell(token);
+    return Math.abs(x - cell.x) <= layout.grid.width / 2 && y >= cell.y && y <= cell.bottom;
+  };
+  const token = Array.from({ length: result.numTokens }, (_, i) => i).find(isNear);
+  if (token !== undefined) return { token };
+  const level = Math.floor((y - layout.top) / layout.space);
+  return level >= 0 && level < Math.max(depth, block + 1) && level < result.numBlocks ? { block: level } : null;
+}

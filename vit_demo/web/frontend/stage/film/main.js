@@ -1,0 +1,297 @@
+// @ts-check
+// The film in the picture's place: plays, pauses, steps, and leads to the steps below and to a picture to keep.
+
+import { make, setText } from "../../shared/dom.js";
+import { currentLanguage, english, plain, translate } from "../../shared/language.js";
+import { pageState } from "../../shared/pageState.js";
+import { createReplyCache } from "../../shared/requests.js";
+import { probabilityOf } from "../format.js";
+import { change, choicesOf, chooseMode, redraw } from "../stage.js";
+import { createControls } from "./controls.js";
+import { layoutOf, partAt } from "./layout.js";
+import { paintMoment } from "./painting.js";
+import { attentionOf, decodeFilm, filmOf, frameAt, momentOf, restOf } from "./plan.js";
+
+const MARGIN = 12; // CSS pixels around what is painted, in which the line to the answer runs
+const LONGEST = 0.25; // seconds that a frame may take; a window that was hidden goes on where it was
+const KEPT = { width: 760, height: 560, margin: 40, top: 96, answer: 120 }; // CSS pixels of the picture to keep
+const LIGHT = {
+  ...{ text: "#17181c", dim: "#5f6169", surface: "#fff", paper: "#fff", accent: "#5146d8", accentText: "#4338ca" },
+  ...{ edge: "rgb(0 0 0 / 14%)", rest: "rgb(0 0 0 / 12%)", plus: "rgb(91 75 219)", minus: "rgb(201 102 20)" },
+};
+
+const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/** Makes the film of a stage; `request` is that of its parts. */
+export function createFilm(stage, request) {
+  const { find, host, picture } = stage;
+  const replies = createReplyCache(request, () => redraw(stage));
+  let result = /** @type {any} */ (null); // that of the film
+  let query = /** @type {number | null} */ (null);
+  let scene = /** @type {any} */ (null); // {result, numbers, query, film}
+  let layout = /** @type {any} */ (null);
+  let written = ""; // what the scene is made from
+  let [time, last, isPlaying] = [0, 0, false];
+  let moment = /** @type {any} */ (null);
+
+  const controls = createControls(stage, {
+    step: (by) => step(by),
+    toggle: () => (isPlaying ? pause() : play()),
+    close: () => close(),
+    follow: (isSquare) => follow(isSquare ? squareOf() : null),
+    open: () => open(moment.beat.step),
+    openAll: () => open({ step: 0 }),
+    trick: () => chooseMode(stage, "rub"),
+    save: () => saveLast(scene),
+    seek: (to) => scene && seek(to),
+  });
+  const { front, faces, toggle } = controls;
+
+  /** A square to follow: the one that was chosen, else the one that the last block looks at most. */
+  function squareOf() {
+    const { pinned } = choicesOf(stage);
+    if (pinned !== null && result.tokenOf[pinned] >= 0) return pinned;
+    const { film, numbers } = scene;
+    const attention = attentionOf(numbers, result, result.numBlocks - 1).subarray(film.numPrefix);
+    return result.tokenOf.indexOf(attention.indexOf(Math.max(...attention)) + film.numPrefix);
+  }
+
+  function follow(next) {
+    if (next === query || (next !== null && result.tokenOf[next] < 0)) return;
+    query = next;
+    redraw(stage);
+  }
+
+  function begin() {
+    result = stage.result;
+    if (!result) return;
+    const { pinned } = choicesOf(stage);
+    query = pinned !== null && result.tokenOf[pinned] >= 0 ? pinned : null;
+    [scene, moment, time, written] = [null, null, 0, ""];
+    isPlaying = !isStill();
+    stage.film = film;
+    stage.moments.scrub(null);
+    setText(find(".tour"), english("Back to the picture"));
+    scrollTo(0, 0);
+    redraw(stage);
+  }
+
+  function close() {
+    if (stage.film !== film) return;
+    const isInside = controls.has(document.activeElement);
+    stage.film = null;
+    host.classList.remove("filming");
+    setText(find(".tour"), english("See how it gets there"));
+    if (isInside) find(".tour").focus({ preventScroll: true });
+    redraw(stage);
+  }
+
+  function play() {
+    if (time >= scene.film.seconds) time = 0;
+    isPlaying = !isStill();
+    if (!isPlaying) return step(time ? 1 : 0);
+    last = performance.now();
+    redraw(stage);
+  }
+
+  function pause() {
+    isPlaying = false;
+    redraw(stage);
+  }
+
+  function seek(to) {
+    isPlaying = false;
+    time = Math.min(scene.film.seconds, Math.max(0, to));
+    redraw(stage);
+  }
+
+  const step = (by) => scene && seek(restOf(scene.film, moment.index + by));
+
+  /** Opens one of the eight steps below, about what is given of it. */
+  function open(given) {
+    close();
+    change(stage, { section: "steps", tour: { ...pageState.get().view.tour, ...given } });
+    find(".chapter.steps")?.scrollIntoView({ block: "start" });
+  }
+
+  /** The frame of the first screen as the film has it. */
+  function frame(given, drawing) {
+    if (drawing.result !== result) {
+      close();
+      return given;
+    }
+    const entry = replies.get(result, { kind: "film", query }, decodeFilm);
+    if (entry.error) return { ...given, headline: { was: "", text: entry.error, next: "" } };
+    const key = JSON.stringify([result.run, query, currentLanguage()]);
+    if (entry.value && key !== written) {
+      const numbers = entry.value;
+      scene = { result, numbers, query, film: filmOf({ result, numbers, query, end: given.headline.text }) };
+      if (!written) {
+        last = performance.now();
+        if (isStill()) time = restOf(scene.film, 0);
+      }
+      written = key;
+    }
+    if (!scene || !host.classList.contains("filming")) return given;
+    const now = performance.now();
+    if (isPlaying) time = Math.min(scene.film.seconds, time + Math.min(LONGEST, (now - last) / 1000));
+    last = now;
+    if (time >= scene.film.seconds) isPlaying = false;
+    moment = momentOf(scene.film, time);
+    drawing.choices = { ...drawing.choices, block: Math.max(0, moment.block) }; // which is outlined below
+    controls.write(scene, moment, { time, isPlaying, query });
+    return frameAt(given, scene, moment);
+  }
+
+  /** Paints the film once the picture is what the network gets. */
+  function paint({ seen }) {
+    if (!scene || seen < 1) return;
+    if (!host.classList.contains("filming")) {
+      host.classList.add("filming");
+      last = performance.now();
+      if (!host.contains(document.activeElement) || document.activeElement?.matches(".tour, .verbs *, .picture"))
+        toggle.focus({ preventScroll: true });
+      return redraw(stage);
+    }
+    if (!moment) return redraw(stage);
+    const box = picture.getBoundingClientRect();
+    const answer = find(".bars .first button")?.getBoundingClientRect();
+    const isAbove = answer && answer.bottom <= box.top;
+    const isRow = answer && !find(".predictions").matches(".fixed"); // beside whose number the line can pass the others
+    const [alongX, alongY] = answer ? [answer.left + answer.width / 2, answer.top + answer.height / 2] : [0, 0];
+    const target = !answer
+      ? null
+      : !isAbove
+        ? [answer.left - box.left + 2, alongY - box.top]
+        : isRow
+          ? [box.width + 6, alongY - box.top, true]
+          : [alongX - box.left, answer.bottom - box.top + 2];
+    const up = Math.max(MARGIN, isAbove && target ? -target[1] + 2 : 0);
+    const along = Math.max(MARGIN, target && !isAbove ? target[0] - box.width + 4 : 0);
+    layout = layoutOf([box.width, box.height], scene);
+    const size = [box.width + MARGIN + along, box.height + MARGIN + up];
+    const [on, shown] = [front, faces].map((canvas) => {
+      const pixels = size.map((side) => Math.round(side * devicePixelRatio));
+      if (canvas.width !== pixels[0] || canvas.height !== pixels[1]) [canvas.width, canvas.height] = pixels;
+      const [width, height] = size.map((side) => `${side}px`);
+      Object.assign(canvas.style, { left: `${-MARGIN}px`, top: `${-up}px`, width, height });
+      const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+      context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+      context.clearRect(0, 0, size[0], size[1]);
+      context.translate(MARGIN, up);
+      return context;
+    });
+    const isDark = document.body.classList.contains("dark");
+    paintMoment({ front: on, faces: shown, colours: coloursOf(), isDark }, layout, scene, moment, target);
+    if (isPlaying) redraw(stage);
+  }
+
+  function coloursOf() {
+    const style = getComputedStyle(host);
+    const of = (name) => style.getPropertyValue(`--${name}`);
+    const steps = getComputedStyle(find(".chapter.steps") ?? host);
+    const [plus, minus] = ["plus", "minus"].map((name) => `rgb(${steps.getPropertyValue(`--${name}`)})`);
+    const paper = result.pixelated ? LIGHT.paper : of("surface");
+    const rest = of("track");
+    return {
+      ...LIGHT,
+      text: of("text"),
+      dim: of("dim"),
+      surface: of("surface"),
+      accent: of("accent"),
+      accentText: of("accent-text"),
+      paper,
+      rest,
+      plus,
+      minus,
+    };
+  }
+
+  faces.addEventListener("click", (event) => {
+    if (!scene || !moment) return;
+    const box = picture.getBoundingClientRect();
+    const part = partAt(layout, scene, moment, event.clientX - box.left, event.clientY - box.top);
+    if (!part) return;
+    if (part.patch !== undefined) return moment.index > 1 ? follow(part.patch) : open({ step: 0, patch: part.patch });
+    if (part.block !== undefined) {
+      const fromClassToken = query === null && result.hasClassToken;
+      return open({ step: 3, block: part.block, head: 0, fromClassToken, ...(query !== null && { patch: query }) });
+    }
+    const patch = result.tokenOf.indexOf(part.token);
+    open(patch < 0 ? { step: 2 } : { step: 1, patch });
+  });
+  addEventListener(
+    "keydown",
+    (event) => {
+      const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
+      const target = /** @type {Element} */ (event.target);
+      if (stage.film !== film || !scene || ctrlKey || metaKey || altKey || shiftKey) return;
+      if (
+        target.matches("input:not([type=range]), textarea, select, .stage .chapter *") ||
+        find(".explore").classList.contains("elsewhere")
+      )
+        return;
+      const isPressed = key === " " && target.closest("button, summary, a") && target !== toggle;
+      const act = {
+        ...{
+          Escape: close,
+          ArrowLeft: () => step(-1),
+          ArrowRight: () => step(1),
+          Home: () => seek(restOf(scene.film, 0)),
+        },
+        ...{ End: () => seek(scene.film.seconds), " ": () => (isPlaying ? pause() : play()) },
+      }[key];
+      if (!act || isPressed) return;
+      event.preventDefault();
+      act();
+    },
+    true,
+  );
+
+  const film = {
+    ...{ begin, close, frame, paint, seek, step },
+    /** Goes to where a block is over. */
+    toBlock: (block) =>
+      scene &&
+      seek(
+        restOf(
+          scene.film,
+          scene.film.beats.findLastIndex((each) => each.block === block),
+        ),
+      ),
+    /** For tests: the numbers, the plan and the moment. */
+    now: () => ({ ...scene, moment, time, isPlaying }),
+  };
+  return film;
+}
+
+/** Saves the last picture, with its sentence and answer, on white paper. */
+function saveLast(scene) {
+  const { result, film } = scene;
+  const { width, height, margin, top, answer } = KEPT;
+  const canvas = make("canvas", { width: 2 * (width + answer + 2 * margin), height: 2 * (height + top + margin) });
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.scale(2, 2);
+  context.fillStyle = LIGHT.surface;
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.fillStyle = LIGHT.text;
+  context.font = "650 26px system-ui, sans-serif";
+  context.fillText(plain(translate(film.beats.at(-1).words)), margin, 56);
+  context.translate(margin, top);
+  const [first] = result.predictions;
+  const target = first ? [width + 24, height / 2] : null;
+  const kept = layoutOf([width, height], scene);
+  const on = { front: context, faces: context, colours: LIGHT, isDark: false };
+  paintMoment(on, kept, scene, momentOf(scene.film, film.seconds), target);
+  if (first) {
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    context.fillStyle = LIGHT.accentText;
+    context.font = "650 26px system-ui, sans-serif";
+    context.fillText(first.label, width + 32, height / 2, answer);
+    context.fillStyle = LIGHT.dim;
+    context.font = "15px system-ui, sans-serif";
+    context.fillText(probabilityOf(first), width + 32, height / 2 + 28);
+  }
+  make("a", { href: canvas.toDataURL(), download: `vit_demo-film-${first?.name ?? "tokens"}.png` }).click();
+}

@@ -1,0 +1,47 @@
+// @ts-check
+// The look of the film, which comes with its code.
+
+export const styles = `
+.stage:not(.filming) :is(.film, .film-acts, .film-line, .film-note) { display: none !important; }
+#columns .stage.filming.filming {
+  .explore { grid-template-columns: minmax(0, 1fr) 320px; }
+  .view { aspect-ratio: auto; height: var(--S); box-shadow: none; background: none; }
+  :is(.mechanism, .picture, .nib, .outdated, .predictions .note, .blocks :is(.hint, .answers)) { visibility: hidden; }
+  :is(.acts, .line, .meaning, .photo-ways) { display: none !important; }
+  .headline { grid-row: 1 / 3; min-height: 60px; font-size: 20px; line-height: 28px; }
+  .headline .next-act { display: block; }
+  .predictions .track i { transition: width 0.25s, height 0.25s; }
+  .cells { grid-template-columns: repeat(var(--blocks), minmax(0, 72px)); }
+  .film { position: absolute; max-width: none; border-radius: 0; cursor: pointer; }
+  .film.front { pointer-events: none; }
+  .film-acts { grid-area: 3 / 1 / 4 / 2; display: flex; gap: 4px 16px; align-items: center; min-height: 40px; margin: 4px 0 8px; }
+  .more-of-step { flex: 1; min-width: 0; overflow: hidden; text-align: left; text-overflow: ellipsis; white-space: nowrap; }
+  .film-line { grid-area: 5 / 1 / 6 / 2; display: grid; grid-template-columns: minmax(0, 1fr) repeat(4, auto); gap: 4px; align-items: center; min-height: 40px; margin-top: 8px; }
+  .film-line .tool { display: grid; place-items: center; width: 36px; height: 36px; border-radius: 999px; color: var(--dim); }
+  .film-line svg { width: 20px; fill: none; stroke: currentcolor; stroke-width: 1.7; stroke-linecap: round; stroke-linejoin: round; }
+  .film-line input { appearance: none; width: 100%; height: 32px; margin: 0; border-radius: 8px; background: var(--beats), linear-gradient(to right, color-mix(in srgb, var(--accent) 30%, var(--surface)) var(--played), var(--track) var(--played)); cursor: ew-resize; touch-action: none; }
+  .film-line input::-webkit-slider-thumb { appearance: none; width: 6px; height: 32px; border-radius: 3px; background: var(--accent); }
+  .film-line input::-moz-range-thumb { width: 6px; height: 32px; border: 0; border-radius: 3px; background: var(--accent); }
+  .film-note { grid-area: 5 / 2 / 7 / 3; display: grid; gap: 8px; align-content: start; justify-items: start; margin-top: 8px; color: var(--dim); font-size: 13px; line-height: 20px; }
+  @container (max-width: 879px) {
+    .explore { grid-template-columns: minmax(0, 1fr) 236px; }
+    .headline { min-height: 72px; font-size: 18px; line-height: 24px; }
+  }
+  @container (max-width: 559px) {
+    .explore > :is(.film-acts, .film-line, .film-note) { width: 100%; }
+    .headline { min-height: 80px; font-size: 16px; line-height: 20px; }
+    .view { width: 100%; }
+    .film-line { order: 3; margin-top: 4px; }
+    .film-acts { order: 4; flex-wrap: wrap; margin: 0; }
+    .more-of-step { flex-basis: 100%; }
+    .film-note { order: 7; margin-top: 16px; }
+  }
+  @media (pointer: coarse) {
+    .film-line .tool { width: 44px; height: 44px; }
+    .film-line input { height: 44px; }
+    .film-line input::-webkit-slider-thumb { height: 44px; }
+    .film-acts button { min-height: 44px; }
+  }
+  @media (prefers-reduced-motion: reduce) { .predictions .track i { transition: none; } }
+}
+.dark .of-digit .film.faces { filter: invert(0.91) hue-rotate(180deg); }`;
