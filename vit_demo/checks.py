@@ -6,14 +6,13 @@ import difflib
 import operator
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.defaults import PICTURE_SUFFIXES
 from vit_demo.errors import InputError, MissingPackageError, PresetError
 
 if TYPE_CHECKING:
@@ -80,9 +79,9 @@ def find_device(name: str | torch.device) -> torch.device:
     return device
 
 
-def is_picture(path: Path) -> bool:
-    """Whether a file of a folder is taken for a picture."""
-    return path.suffix.lower() in PICTURE_SUFFIXES and path.is_file()
+def composed(name: str) -> str:
+    """A name for comparisons: one text can be written with accents apart (NFD) and with letters that have them."""
+    return unicodedata.normalize("NFC", name)
 
 
 def printable(text: str) -> str:

@@ -269,7 +269,7 @@ def test_no_program_takes_a_cell_of_the_table_for_a_formula(explainer, folder, t
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"pictures": "nowhere"}, "is no folder that can be read"),
+        ({"pictures": "nowhere"}, "nowhere cannot be read"),
         ({"pictures": []}, "None of the pictures can be used: there are none."),
         ({"pictures": 5}, "a folder, a list or a data set, not int"),
         ({"truth": ["cat"]}, "There are 1 truths for 2 pictures"),

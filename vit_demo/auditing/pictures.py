@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from vit_demo.auditing.record import stamp_of
-from vit_demo.checks import is_picture
+from vit_demo.checks import composed
 from vit_demo.errors import InputError
+from vit_demo.folders import pictures_by_class, pictures_in
 from vit_demo.images import Geometry, read_image
 
 COLUMNS = ("file", "left", "top", "right", "bottom")
@@ -42,12 +43,19 @@ def items_of(pictures: Any, truth: Any, limit: int | None) -> tuple[Iterator[Ite
     """The pictures, one after the other, how many there are, if that is known, and the folders that name a class."""
     folders = set[str]()
     if isinstance(pictures, str | os.PathLike):
-        pictures = _of_folder(Path(pictures))
-        folders = {item.truth for item in pictures if truth is None and item.truth}
+        folder = Path(pictures)
+        found = {"": pictures_in(folder)} if truth is not None and folder.is_dir() else pictures_by_class(folder)
+        pictures = [Item(_name(path, folder), path, name or None) for name, files in found.items() for path in files]
+        folders = {item.truth for item in pictures if item.truth}
     elif isinstance(pictures, Mapping):
         pictures = list(pictures.items())
     elif not isinstance(pictures, Iterable) and not hasattr(pictures, "__getitem__"):
         raise InputError(f"The pictures are a folder, a list or a data set, not {type(pictures).__name__}.")
+    if isinstance(truth, Mapping):
+        truth = {
+            composed(os.fsdecode(name) if isinstance(name, os.PathLike) else str(name)): of
+            for name, of in truth.items()
+        }
     count = len(pictures) if hasattr(pictures, "__len__") else None
     if isinstance(truth, Sequence) and count is not None and len(truth) != count:
         raise InputError(f"There are {len(truth)} truths for {count} pictures: give one for each.")
@@ -61,7 +69,8 @@ def _item(number: int, given: Any, truth: Any) -> Item:
     item = given._replace(number=number) if isinstance(given, Item) else given
     if not isinstance(given, Item):
         image, of = given if isinstance(given, tuple | list) and len(given) == 2 else (given, None)
-        item = Item(os.fsdecode(image) if isinstance(image, str | os.PathLike) else str(number), image, of, number)
+        name = os.fsdecode(image) if isinstance(image, str | os.PathLike) else str(number)
+        item = Item(composed(name), image, of, number)
     if truth is not None:
         try:
             item = item._replace(truth=truth.get(item.name) if isinstance(truth, Mapping) else truth[number])
@@ -72,16 +81,8 @@ def _item(number: int, given: Any, truth: Any) -> Item:
     return item._replace(truth=item.truth.item()) if hasattr(item.truth, "item") else item
 
 
-def _of_folder(folder: Path) -> list[Item]:
-    """The pictures of a folder; those of a subfolder have its name as their truth."""
-    if not folder.is_dir():
-        raise InputError(f"{folder} is no folder that can be read: give one of pictures.")
-    inside = [(path, path.relative_to(folder)) for path in sorted(filter(is_picture, folder.rglob("*")))]
-    return [
-        Item(name.as_posix(), path, name.parts[0] if len(name.parts) > 1 else None)
-        for path, name in inside
-        if not any(part.startswith(".") for part in name.parts)
-    ]
+def _name(path: Path, folder: Path) -> str:
+    return composed(path.relative_to(folder).as_posix())
 
 
 class Objects:
@@ -92,7 +93,7 @@ class Objects:
         if isinstance(masks, str | os.PathLike):
             path = Path(masks)
             try:
-                found = {one.name: one.image for one in _of_folder(path)} if path.is_dir() else _boxes(path)
+                found = {_name(one, path): one for one in pictures_in(path)} if path.is_dir() else _boxes(path)
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
                 raise InputError(NO_MASKS, path) from error
         by_name = found if isinstance(found, Mapping) else {f"#{number}": mask for number, mask in enumerate(found)}
@@ -150,4 +151,4 @@ def _boxes(path: Path) -> dict[str, list[list[float]]]:
 
 
 def _stem(name: str) -> str:
-    return Path(name).as_posix().removesuffix(Path(name).suffix)
+    return composed(Path(name).as_posix()).removesuffix(Path(name).suffix)

@@ -278,7 +278,11 @@ def _from_path(source: str | os.PathLike[str]) -> bytes:
     try:
         # Only regular files: a pipe or a device could block or never end.
         if not path.is_file():
-            what = "a folder" if path.is_dir() else "missing"
+            what = (
+                ("a folder" if os.access(path, os.R_OK) else "a folder that cannot be read")
+                if path.is_dir()
+                else "missing"
+            )
             raise ImageError(f"{name} is {what}: give the path of a picture file.")
         with path.open("rb") as file:
             return file.read(MAX_PICTURE_BYTES + 1)
