@@ -58,7 +58,7 @@ def folder_classes(folders: Sequence[str], labels: Sequence[str]) -> dict[str, i
     """
     exact, alike = {composed(label): index for index, label in enumerate(labels)}, dict[str, list[int]]()
     for index, label in enumerate(labels):
-        alike.setdefault(_plain(label), []).append(index)
+        alike.setdefault(plain(label), []).append(index)
     numbers = {str(index): index for index in range(len(labels))}
     if not numbers.keys() >= set(folders) or any(re.fullmatch(r"[+-]?\d+", label) for label in labels):
         numbers = {}
@@ -69,7 +69,7 @@ def folder_classes(folders: Sequence[str], labels: Sequence[str]) -> dict[str, i
     found = dict[int, str]()
     for folder in folders:
         own = exact.get(composed(folder), numbers.get(folder))
-        indices = alike.get(_plain(folder), []) if own is None else [own]
+        indices = alike.get(plain(folder), []) if own is None else [own]
         if not indices:
             raise LabelError(f"The model has no class {folder!r}{did_you_mean(folder, labels)}: rename the folder.")
         if len(indices) > 1:
@@ -82,7 +82,8 @@ def folder_classes(folders: Sequence[str], labels: Sequence[str]) -> dict[str, i
     return {folder: index for index, folder in found.items()}
 
 
-def _plain(label: str) -> str:
+def plain(label: str) -> str:
+    """A class's name for comparisons."""
     return composed(label).strip().replace("_", " ").replace("-", " ").casefold()
 
 
