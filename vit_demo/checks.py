@@ -53,6 +53,19 @@ def require(module: str, what: str, extra: str = "app") -> None:
         raise MissingPackageError(f'{what} needs {module}: run pip install "vit_demo[{extra}]".')
 
 
+def check_proxies() -> None:
+    """Checks the proxies of the environment; ``PresetError`` if a client of HTTP would fail with one."""
+    from urllib.request import getproxies  # here, because the process that decodes pictures needs none
+
+    known = getproxies()
+    for url in (known[name] for name in ("http", "https", "all") if name in known):
+        scheme = url.partition("://")[0].lower() if "://" in url else "http"
+        if scheme.startswith("socks5") and find_spec("socksio") is None:
+            raise PresetError('A SOCKS proxy needs socksio: run pip install "httpx[socks]", or unset ALL_PROXY.')
+        if scheme not in ("http", "https", "socks5", "socks5h"):
+            raise PresetError(f"A proxy is {url!r}: it begins with http://, https:// or socks5://.")
+
+
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
     """For an error about an unknown name: the known ones that differ by a number, or that is most like it, if any."""
     if not isinstance(name, str) or len(name) >= 100:
