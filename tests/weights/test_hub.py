@@ -3,9 +3,7 @@
 import errno
 import os
 import pickle
-import socket
 import threading
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +20,7 @@ from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.connection import SILENCE, Call
 from vit_demo.weights.hub.download import MissingFileError, _progress_bar, fetch
 
-from ..asynchronous import a_moment, until
+from ..asynchronous import a_moment
 from .hub_server import COMMIT
 
 WEIGHTS = "model.safetensors"
@@ -226,20 +224,3 @@ def test_a_slow_download_goes_on_while_bytes_arrive(hub, monkeypatch):
         a_moment()  # until it has been seen whether to give up
 
     assert fetch("some/model", WEIGHTS, "main", wait).stat().st_size == 200_000 and now[0] > SILENCE
-
-
-def test_a_response_that_drips_is_given_up(monkeypatch):
-    monkeypatch.setattr("vit_demo.weights.hub.connection.SILENCE", 0.3)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def drip() -> None:
-            connection, _ = server.accept()
-            with suppress(OSError):
-                until(lambda: connection.sendall(b"H"))
-
-        threading.Thread(target=drip, daemon=True).start()
-        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        with pytest.raises(CheckpointError, match="the Hub does not respond"):
-            fetch("some/model", "config.json", "main")

@@ -81,19 +81,20 @@ def fetch(
         etag = blob.name if blob.parent.name == "blobs" else ""
     else:
         path, etag = _download(repo, filename, revision, cache, progress, trusted, max_bytes)
+    where = path if trusted else "the cache"
     try:
         if (size := path.stat().st_size) > max_bytes:
             raise _too_large(repo, filename, size, max_bytes)
         is_whole = _has_hash(path, etag)
     except OSError as error:
-        raise CheckpointError(f"{filename} of {repo} cannot be read ({error.strerror}): check {path}.") from error
+        raise CheckpointError(f"{filename} of {repo} cannot be read ({error.strerror}): check {where}.") from error
     if not is_whole:
         done = "so it was deleted; try again"
         try:
             path.resolve().unlink()
             path.unlink(missing_ok=True)
         except OSError:  # the cache may be for reading alone
-            done = f"and it cannot be deleted; replace {path}" if trusted else "and it cannot be deleted"
+            done = f"and it cannot be deleted; replace {where}"
         raise CheckpointError(
             f"{filename} of {repo} is damaged: its hash differs from the Hub's, {done}, or {FALLBACK}."
         )
@@ -141,11 +142,8 @@ def _download(
     if size > max_bytes:
         raise _too_large(repo, filename, size, max_bytes)
     room = nullcontext() if trusted else visitor_cache.reserve_space(repo, about.commit_hash or revision, size)
-    most, call, cancelled = (
-        min(max_bytes, size + SLACK),
-        Call(bool(HASH.fullmatch(about.etag or ""))),
-        threading.Event(),
-    )
+    call, cancelled = Call(has_hash=bool(HASH.fullmatch(about.etag or ""))), threading.Event()
+    most = min(max_bytes, size + SLACK)
     try:
         # It resumes by itself after a broken connection, and leaves nothing behind if it gives up.
         with room:
@@ -159,6 +157,8 @@ def _download(
     except Exception as error:
         if cancelled.is_set():
             raise
+        if getattr(error, "response", None) is not None:
+            raise refusal(repo, error, trusted=trusted) from error
         reason = (isinstance(error, OSError) and error.strerror) or "the connection broke"
         raise CheckpointError(
             f"{filename} of {repo} could not be downloaded ({reason}): try again, or {FALLBACK}."
