@@ -18,7 +18,7 @@ from tqdm import tqdm
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
-from vit_demo.weights.hub.connection import FALLBACK, Call, UnreachableError, endpoint, prepare, refusal
+from vit_demo.weights.hub.connection import FALLBACK, Call, endpoint, prepare, refusal
 from vit_demo.weights.untrusted_text import quote
 
 DownloadProgress = Callable[[str, int, int], None]
@@ -136,7 +136,8 @@ def _download(
     except Exception as error:  # the Hub client's HTTP library, and so its exceptions, changes between versions
         raise refusal(repo, error, trusted=trusted) from error
     if about.commit_hash is None:
-        raise UnreachableError("{0} cannot be downloaded. What answers is not the Hub: log in to this network.", repo)
+        what = PresetError("What answers is not the Hub: log in to this network.")
+        raise refusal(repo, what, trusted=trusted)
     # The Hub sends a size with every file; without one, max_bytes is reserved.
     size = max_bytes if about.size is None else about.size
     if size > max_bytes:
