@@ -174,7 +174,7 @@ def test_truths_are_by_names_whichever_way_they_are_written(folder):
     found = vit_demo.audit(
         "digits-tiny", folder, truth={f"3/{NFC}.png": "3"}, masks={f"3/{NFC}": [0, 0, 9, 9]}, limit=2
     )
-    row = next(row for row in found.table if row["file"] == f"3/{NFC}.png")
+    row = next(row for row in found.table if row["file"] == f"3/{NFD}.png")
     assert row["truth"] == "3" and row["object_area"] is not None
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from vit_demo.auditing.pictures import Item, name_in
+from vit_demo.auditing.pictures import Item
 from vit_demo.auditing.record import stamp_of
 from vit_demo.checks import composed
 from vit_demo.errors import InputError
@@ -47,7 +47,8 @@ class Objects:
         if isinstance(masks, str | os.PathLike):
             path = Path(masks)
             try:
-                found = {name_in(one, path): one for one in pictures_in(path)} if path.is_dir() else _boxes(path)
+                files = pictures_in(path) if path.is_dir() else None
+                found = _boxes(path) if files is None else {one.relative_to(path).as_posix(): one for one in files}
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
                 raise InputError(NO_MASKS, path) from error
         by_name = found if isinstance(found, Mapping) else {f"#{number}": mask for number, mask in enumerate(found)}

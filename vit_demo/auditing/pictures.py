@@ -34,17 +34,18 @@ def items_of(pictures: Any, truth: Any, limit: int | None) -> tuple[Iterator[Ite
     if isinstance(pictures, str | os.PathLike):
         folder = Path(pictures)
         found = {"": pictures_in(folder)} if truth is not None and folder.is_dir() else pictures_by_class(folder)
-        pictures = [Item(name_in(path, folder), path, name or None) for name, files in found.items() for path in files]
+        pictures = [
+            Item(path.relative_to(folder).as_posix(), path, name or None)
+            for name, files in found.items()
+            for path in files
+        ]
         folders = {item.truth for item in pictures if item.truth}
     elif isinstance(pictures, Mapping):
         pictures = list(pictures.items())
     elif not isinstance(pictures, Iterable) and not hasattr(pictures, "__getitem__"):
         raise InputError(f"The pictures are a folder, a list or a data set, not {type(pictures).__name__}.")
     if isinstance(truth, Mapping):
-        truth = {
-            composed(os.fsdecode(name) if isinstance(name, os.PathLike) else str(name)): of
-            for name, of in truth.items()
-        }
+        truth = {composed(str(name)): of for name, of in truth.items()}
     count = len(pictures) if hasattr(pictures, "__len__") else None
     if isinstance(truth, Sequence) and count is not None and len(truth) != count:
         raise InputError(f"There are {len(truth)} truths for {count} pictures: give one for each.")
@@ -59,17 +60,12 @@ def _item(number: int, given: Any, truth: Any) -> Item:
     if not isinstance(given, Item):
         image, of = given if isinstance(given, tuple | list) and len(given) == 2 else (given, None)
         name = os.fsdecode(image) if isinstance(image, str | os.PathLike) else str(number)
-        item = Item(composed(name), image, of, number)
+        item = Item(name, image, of, number)
     if truth is not None:
         try:
-            item = item._replace(truth=truth.get(item.name) if isinstance(truth, Mapping) else truth[number])
+            item = item._replace(truth=truth.get(composed(item.name)) if isinstance(truth, Mapping) else truth[number])
         except (IndexError, TypeError) as error:
             raise InputError(
                 "Truths are a list with one for each picture, or a dict by the pictures' names."
             ) from error
     return item._replace(truth=item.truth.item()) if hasattr(item.truth, "item") else item
-
-
-def name_in(path: Path, folder: Path) -> str:
-    """The name of a picture of a folder."""
-    return composed(path.relative_to(folder).as_posix())

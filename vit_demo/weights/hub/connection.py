@@ -43,13 +43,15 @@ class Call:
 
     Attributes:
         has_hash: Whether the Hub has named a hash, so that the file may come from anywhere.
+        size: Of the file, as far as the Hub has said it.
         heard: When something arrived last.
         is_over: Whether it has been given up.
         streams: Of its connections.
     """
 
-    def __init__(self, has_hash: bool = False) -> None:
-        self.has_hash, self.heard, self.is_over, self.streams = has_hash, time.monotonic(), False, list[Any]()
+    def __init__(self, has_hash: bool = False, size: int | None = None) -> None:
+        self.has_hash, self.size, self.heard = has_hash, size, time.monotonic()
+        self.is_over, self.streams = False, list[Any]()
 
     def run(self, function: Callable[[], T]) -> T:
         """Runs a function of the Hub client, and gives it up with its connections if the Hub keeps it waiting.

@@ -143,15 +143,14 @@ def _download(
     if size > max_bytes:
         raise _too_large(repo, filename, size, max_bytes)
     room = nullcontext() if trusted else visitor_cache.reserve_space(repo, about.commit_hash or revision, size)
-    call, cancelled = Call(has_hash=bool(HASH.fullmatch(about.etag or ""))), threading.Event()
-    most = min(max_bytes, size + SLACK)
+    call, cancelled = Call(bool(HASH.fullmatch(about.etag or "")), about.size), threading.Event()
     try:
         # It resumes by itself after a broken connection, and leaves nothing behind if it gives up.
         with room:
             path = call.run(partial(
                 hf_hub_download,
                 repo, filename, revision=revision, cache_dir=cache, endpoint=endpoint(), token=token,
-                tqdm_class=_progress_bar(progress, repo, filename, most, call, cancelled), etag_timeout=TIMEOUT,
+                tqdm_class=_progress_bar(progress, repo, filename, max_bytes, call, cancelled), etag_timeout=TIMEOUT,
             ))  # fmt: skip
     except CheckpointError:
         raise
@@ -203,11 +202,11 @@ def _progress_bar(
     progress: DownloadProgress | None,
     repo: str,
     filename: str,
-    most: int,
+    max_bytes: int,
     call: Call,
     cancelled: threading.Event,
 ) -> type[tqdm]:
-    """A tqdm class for ``huggingface_hub`` that aborts a download beyond ``most`` bytes.
+    """A tqdm class for ``huggingface_hub`` that aborts a download beyond ``max_bytes``, or what the Hub said.
 
     It calls ``progress``, or draws a bar on stderr if that is None; tells the ``call`` when bytes arrived; and sets
     ``cancelled`` if ``progress`` raises.
@@ -221,7 +220,10 @@ def _progress_bar(
 
         def update(self, n: float | None = 1) -> bool | None:
             call.heard = time.monotonic()
-            if self.n + (n or 0) > most:
+            done = int(self.n + (n or 0))
+            if done > max_bytes:
+                raise _too_large(repo, filename, done, max_bytes)
+            if call.size is not None and done > call.size + SLACK:
                 raise CheckpointError("{0} of {1} is larger than the Hub said: use another mirror.", filename, repo)
             displayed = super().update(n)
             if progress is not None:  # here, because tqdm holds a lock of the whole process while it displays
