@@ -27,7 +27,7 @@ from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.menu import starting_points
 from vit_demo.web.frontend import head
 from vit_demo.weights import PRESETS
-from vit_demo.weights.hub.download import FALLBACK
+from vit_demo.weights.hub.connection import FALLBACK
 from vit_demo.weights.trained import GONE_TAUGHT
 
 PACKAGE = Path(page.__file__).parent.parent
@@ -47,6 +47,7 @@ SENTENCES = (
     "service/jobs.py",
     "inference/patch_features.py",
     "inference/steps.py",
+    "weights/hub/connection.py",
     "weights/hub/download.py",
     "weights/hub/json_fields.py",
     "weights/hub/network.py",
@@ -71,13 +72,21 @@ SENTENCES = (
 
 LEFT_IN_ENGLISH = (
     "The template must hold",
-    "HF_HUB_OFFLINE is set",
     "contains NaN or infinity",
     "The request is not an object",
     "has no source",
     "Its config has no mean",
     "no name that a file could hold",
     "is not a file that",
+    "There is no home folder",
+    "is gated: ask for access",
+    "does not accept your token",
+    "HF_HUB_OFFLINE",
+    "is not trusted here",
+    "The proxy of this machine",
+    "What answers is not the Hub",
+    "This call was given up.",
+    "{0} cannot be downloaded. {1}",
 )
 """Parts of sentences of these modules that only Python's users, forged requests and unusual checkpoints meet; those
 of f-strings have no key."""
@@ -88,6 +97,7 @@ MORE_SENTENCES = (
     "Write at most {0} words, with commas between them.",
     "{0} is not on the Hub, or not public: check its name.",
     f"{{0}} cannot be downloaded, because this machine is set to work offline: go online, or {FALLBACK}.",
+    f"{{0}} cannot be downloaded, because the Hub is busy: try again in a few minutes, or {FALLBACK}.",
     f"{{0}} cannot be downloaded, because the Hub does not respond: go online, or {FALLBACK}.",
 )
 """What the sentences that are put together become for a visitor."""

@@ -6,14 +6,13 @@ import difflib
 import operator
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.defaults import PICTURE_SUFFIXES
 from vit_demo.errors import InputError, MissingPackageError, PresetError
 
 if TYPE_CHECKING:
@@ -54,6 +53,19 @@ def require(module: str, what: str, extra: str = "app") -> None:
         raise MissingPackageError(f'{what} needs {module}: run pip install "vit_demo[{extra}]".')
 
 
+def check_proxies() -> None:
+    """Checks the proxies of the environment; ``PresetError`` if a client of HTTP would fail with one."""
+    from urllib.request import getproxies  # here, because the process that decodes pictures needs none
+
+    known = getproxies()
+    for url in (known[name] for name in ("http", "https", "all") if name in known):
+        scheme = url.partition("://")[0].lower() if "://" in url else "http"
+        if scheme.startswith("socks5") and find_spec("socksio") is None:
+            raise PresetError('A SOCKS proxy needs socksio: run pip install "httpx[socks]", or unset ALL_PROXY.')
+        if scheme not in ("http", "https", "socks5", "socks5h"):
+            raise PresetError(f"A proxy is {url!r}: it begins with http://, https:// or socks5://.")
+
+
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
     """For an error about an unknown name: the known ones that differ by a number, or that is most like it, if any."""
     if not isinstance(name, str) or len(name) >= 100:
@@ -80,9 +92,9 @@ def find_device(name: str | torch.device) -> torch.device:
     return device
 
 
-def is_picture(path: Path) -> bool:
-    """Whether a file of a folder is taken for a picture."""
-    return path.suffix.lower() in PICTURE_SUFFIXES and path.is_file()
+def composed(name: str) -> str:
+    """A name for comparisons: one text can be written with accents apart (NFD) and with letters that have them."""
+    return unicodedata.normalize("NFC", name)
 
 
 def printable(text: str) -> str:

@@ -118,7 +118,7 @@ def test_pictures_in_memory_and_without_truth(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["digits-tiny", "--pictures", "nowhere", "--out", "site"], "nowhere is no folder that can be read"),
+        (["digits-tiny", "--pictures", "nowhere", "--out", "site"], "nowhere cannot be read"),
         (["nothing", "--pictures", "photos", "--out", "site"], "nothing"),
         (["photos-tiny", "--pictures", "photos", "--out", "photos/lion/lion.png"], "cannot be used"),
         (["photos-tiny", "--pictures", "photos", "--out", "site", "--masks", "nowhere"], "holds no masks"),

@@ -181,6 +181,34 @@ def test_several_files_are_dropped_on_a_class_which_is_named_meanwhile(page: Pag
     assert page.locator(".veil").is_hidden()
 
 
+@pytest.mark.parametrize("way", ["drop", "choose"])
+def test_files_that_are_refused_stay_named_while_others_follow(page: Page, address: str, way: str) -> None:
+    open_page(page, f"{address}#tab=photos&photo=koala&section=teach")
+    cat, tiger, church = (EXAMPLE_PHOTOS[name].path.read_bytes() for name in ("cat", "tiger", "church"))
+
+    def give(index: int, *contents: bytes) -> None:
+        if way == "drop":
+            boxes(page).nth(index).evaluate(DROP, [base64.b64encode(content).decode() for content in contents])
+        else:
+            files = [{"name": f"photo{i}.jpg", "mimeType": "image/jpeg", "buffer": c} for i, c in enumerate(contents)]
+            boxes(page).nth(index).locator("input[type=file]").set_input_files(files)
+
+    def refused(count: int) -> list[str]:
+        page.wait_for_function(f"document.querySelectorAll('[data-teach=refused] li').length === {count}")
+        return page.locator("[data-teach=refused] li").all_inner_texts()
+
+    give(0, cat, b"no picture", b"", cat, cat[:2000], tiger)
+    page.wait_for_function("document.querySelectorAll('.teach .pictures img').length === 2")
+    said = refused(4)
+    assert [line.split(": ")[0] for line in said] == [f"photo{number}.jpg" for number in (1, 2, 3, 4)]
+    assert said[2] == "photo3.jpg: This is the same picture as photo0.jpg: choose another one."
+    assert all(len(line.split(": ", 1)[1]) > 20 and "undefined" not in line for line in said)
+    give(1, church, tiger)
+    assert refused(1) == ["photo1.jpg: This is the same picture as photo5.jpg: choose another one."]
+    page.locator("[data-teach=accuracy]").get_by_text("The bars say").wait_for()
+    assert page.locator(".teach .pictures img").count() == 3
+
+
 def test_the_webcam_films_for_as_long_as_its_button_is_held(page: Page, address: str) -> None:
     open_page(page, f"{address}#tab=photos&photo=koala&section=teach")
     box = boxes(page).nth(0)

@@ -33,6 +33,7 @@ class HubServer:
         forged: Headers that replace those of every response.
         tampered: Large files are sent with one byte changed.
         tokens: The token that each private repository requires.
+        answers: By name of a file a status and headers that are sent instead of it; a header of None is left out.
         authorizations: The Authorization header of every request, None if it had none.
     """
 
@@ -43,6 +44,7 @@ class HubServer:
         self.cuts = 0
         self.tampered = False
         self.forged: dict[str, str] = {}
+        self.answers: dict[str, tuple[int, dict[str, str | None]]] = {}
         self.tokens: dict[str, str] = {}
         self.authorizations: list[str | None] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -80,6 +82,9 @@ class HubServer:
                 hub.authorizations.append(authorization)
                 if repo in hub.tokens and not moved and authorization != f"Bearer {hub.tokens[repo]}":
                     files = None
+                if filename in hub.answers:
+                    hub.seen.append(f"{self.command} {filename}")
+                    return self.head(hub.answers[filename][0], 0, hub.answers[filename][1])
                 if files is None:
                     return self.refuse("RepoNotFound")
                 if revision != "main" and not re.fullmatch("[0-9a-f]{40}", revision):
@@ -115,12 +120,13 @@ class HubServer:
                 else:
                     self.wfile.write(content[start:])
 
-            def head(self, status: int, length: int, headers: dict[str, str]) -> None:
+            def head(self, status: int, length: int, headers: dict[str, Any]) -> None:
                 self.send_response(status)
                 for name, value in (
                     {"Content-Length": str(length), "X-Repo-Commit": self.commit} | headers | hub.forged
                 ).items():
-                    self.send_header(name, value)
+                    if value is not None:
+                        self.send_header(name, value)
                 self.end_headers()
 
             def refuse(self, code: str) -> None:

@@ -3,9 +3,7 @@
 import errno
 import os
 import pickle
-import socket
 import threading
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,9 +17,10 @@ from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.service.job import Cancelled
 from vit_demo.weights import PRESETS, Preset
 from vit_demo.weights.checkpoints import load_model
-from vit_demo.weights.hub.download import SILENCE, MissingFileError, _progress_bar, fetch
+from vit_demo.weights.hub.connection import SILENCE, Call
+from vit_demo.weights.hub.download import MissingFileError, _progress_bar, fetch
 
-from ..asynchronous import a_moment, until
+from ..asynchronous import a_moment
 from .hub_server import COMMIT
 
 WEIGHTS = "model.safetensors"
@@ -67,7 +66,7 @@ def test_progress_reaches_the_last_byte(published, preset):
     size = len(published.files[WEIGHTS])
     assert updates[-1] == (WEIGHTS, size, size)
     assert [done for _, done, _ in updates] == sorted(done for _, done, _ in updates)
-    bar = _progress_bar(lambda *update: updates.append(update), preset.repo, WEIGHTS, 5, [0.0], threading.Event())()
+    bar = _progress_bar(lambda *update: updates.append(update), preset.repo, WEIGHTS, 5, Call(), threading.Event())()
     bar.update(5), bar.update(0)
     assert updates[-1] == (WEIGHTS, 5, 0), "without a total"
 
@@ -202,7 +201,7 @@ def test_leaving_a_download_leaves_no_lock_behind(hub, published, monkeypatch):
     """``tqdm`` has one lock for the whole process; all other downloads would wait for it until a restart."""
     hub.repositories["some/model"] = {"model.safetensors": b"0" * 200_000}
 
-    monkeypatch.setattr("vit_demo.weights.hub.download.SILENCE", 5.0)
+    monkeypatch.setattr("vit_demo.weights.hub.connection.SILENCE", 5.0)
 
     def leave(*_: object) -> None:
         raise Cancelled
@@ -217,7 +216,7 @@ def test_a_slow_download_goes_on_while_bytes_arrive(hub, monkeypatch):
     hub.repositories["some/model"] = {WEIGHTS: b"0" * 200_000}
     now = [0.0]
     monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 100_000)
-    monkeypatch.setattr("vit_demo.weights.hub.download.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("vit_demo.weights.hub.connection.time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def wait(*_: object) -> None:
         now[0] += 0.75 * SILENCE
@@ -225,20 +224,3 @@ def test_a_slow_download_goes_on_while_bytes_arrive(hub, monkeypatch):
         a_moment()  # until it has been seen whether to give up
 
     assert fetch("some/model", WEIGHTS, "main", wait).stat().st_size == 200_000 and now[0] > SILENCE
-
-
-def test_a_response_that_drips_is_given_up(monkeypatch):
-    monkeypatch.setattr("vit_demo.weights.hub.download.SILENCE", 0.3)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def drip() -> None:
-            connection, _ = server.accept()
-            with suppress(OSError):
-                until(lambda: connection.sendall(b"H"))
-
-        threading.Thread(target=drip, daemon=True).start()
-        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        with pytest.raises(CheckpointError, match="the Hub does not respond"):
-            fetch("some/model", "config.json", "main")

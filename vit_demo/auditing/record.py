@@ -12,6 +12,11 @@ import numpy as np
 
 from vit_demo.errors import InputError
 
+try:
+    import fcntl
+except ImportError:  # on Windows, where two audits into one folder are not refused
+    fcntl = None  # type: ignore[assignment]
+
 FILE = "audit.jsonl"
 
 
@@ -26,6 +31,8 @@ class Record:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self.file = path.open("a+", encoding="utf-8")
+            if folder and fcntl is not None:  # the system releases the lock when the file is closed
+                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.file.seek(0)
             if (first := self.file.readline().rstrip("\n")) not in ("", head):
                 self.file.close()
@@ -33,6 +40,10 @@ class Record:
             entries = (json.loads(line) for line in self.file if line.endswith("}\n"))  # one may have been cut off
             self._done = {entry["row"]["file"]: entry for entry in entries}
             self.file.write("\n" if first else f"{head}\n")
+        except BlockingIOError as error:
+            raise InputError(
+                f"Another audit writes into {folder}: wait for its end, or name another folder."
+            ) from error
         except (OSError, UnicodeError, json.JSONDecodeError, KeyError) as error:
             raise InputError(f"{path} cannot be used ({error}): name another folder.") from error
 

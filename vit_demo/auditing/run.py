@@ -22,7 +22,8 @@ from tqdm import tqdm
 
 from vit_demo.auditing.groups import Group, groups_of, unusual
 from vit_demo.auditing.measures import checksum, measure, one_pass, tested
-from vit_demo.auditing.pictures import Item, Objects, items_of, mark_of
+from vit_demo.auditing.objects import Objects
+from vit_demo.auditing.pictures import Item, items_of, mark_of
 from vit_demo.auditing.record import Record, packed, unpacked
 from vit_demo.checks import cell, whole_number
 from vit_demo.defaults import DEFAULT_METHOD, NUM_CLASSES
@@ -225,7 +226,8 @@ def entries_of(
         predicted, (probability, *others) = int(best.indices[index, 0]), best.values[index].tolist()
         truth, problem, covered = truths[index], "", None
         try:
-            covered = objects.covered(item, given.geometry, (maps.shape[1], maps.shape[2]))
+            shape, label = (maps.shape[1], maps.shape[2]), preset.labels[predicted if truth < 0 else truth]
+            covered = objects.covered(item, given.geometry, shape, label)
         except InputError as error:
             problem = str(error)
         row = {

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import glob
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.checks import is_picture
+from vit_demo.checks import composed
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError, InputError
+from vit_demo.folders import entries, pictures_in, walk
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,14 +85,15 @@ def find_pictures(arguments: Sequence[str]) -> list[Picture]:
     found: dict[str | Path, str] = {}  # "a.jpg" and "./a.jpg" are one
     for name in (name for argument in arguments for name in _expand(argument)):
         found.setdefault(name if name == STDIN else Path(name), name)
-    stems: dict[str, str] = {}  # stem -> name
+    taken, pictures = set[str](), list[Picture]()
     for name in found.values():
         stem = unique = "image" if name == STDIN else Path(name).stem
         number = 2
-        while unique in stems:
+        while composed(unique).casefold() in taken:  # some file systems do not tell capitals from small letters
             unique, number = f"{stem}-{number}", number + 1
-        stems[unique] = name
-    return [Picture(name, stem) for stem, name in stems.items()]
+        taken.add(composed(unique).casefold())
+        pictures.append(Picture(name, unique))
+    return pictures
 
 
 def _expand(argument: str) -> list[str]:
@@ -99,12 +103,13 @@ def _expand(argument: str) -> list[str]:
         raise InputError("The name of a picture is empty: give a file, a folder or a pattern.")
     try:
         if Path(argument).is_dir():
-            found = [str(path) for path in sorted(Path(argument).iterdir()) if is_picture(path)]
+            found = list(map(str, pictures_in(Path(argument), deep=False)))
             if not found:
                 raise InputError(f"There is no picture in {argument}: give a folder that holds some.")
             return found
         if not Path(argument).exists() and glob.has_magic(argument):
-            found = sorted(islice(_matches(Path(argument)), MOST_MATCHES + 1))
+            anchor, *parts = ["", *Path(argument).parts] if not Path(argument).anchor else Path(argument).parts
+            found = sorted(map(str, islice(_matches(Path(anchor), parts), MOST_MATCHES + 1)))
             if len(found) > MOST_MATCHES:
                 raise InputError(f"More than {MOST_MATCHES:,} files match {argument}: give a narrower pattern.")
             if not found:
@@ -115,10 +120,18 @@ def _expand(argument: str) -> list[str]:
     return [argument]
 
 
-def _matches(pattern: Path) -> Iterator[str]:
-    """The files that match a pattern; unlike in a shell, ``**`` follows no link to a folder, which may be a loop."""
-    base = Path(pattern.anchor)
-    for path in base.glob(str(pattern.relative_to(base))):
-        is_hidden = any(part.startswith(".") for part in set(path.parts) - set(pattern.parts))
-        if not is_hidden and path.is_file():
-            yield str(path)
+def _matches(base: Path, parts: Sequence[str]) -> Iterator[Path]:
+    """What matches the parts of a pattern; ``**`` stands for each folder once, however many links lead to it."""
+    if not parts:
+        if os.path.lexists(base) and not base.is_dir():
+            yield base
+        return
+    first, rest, failed = parts[0], parts[1:], list[Path]()
+    found: Iterable[Path] = [base / first]
+    if first == "**":
+        found = (place for place, _ in walk(base, failed)) if base.is_dir() else []
+    elif glob.has_magic(first):
+        found = (path for path in entries(base) if fnmatch(path.name, first)) if base.is_dir() else []
+    for path in found:
+        yield from _matches(path, rest)
+    yield from failed

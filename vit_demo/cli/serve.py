@@ -4,7 +4,7 @@ import argparse
 import gc
 import os
 
-from vit_demo.checks import require
+from vit_demo.checks import check_proxies, require
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.errors import InputError
 
@@ -24,6 +24,7 @@ def run(options: argparse.Namespace) -> None:
     if port and not port.isdecimal():  # Gradio reads it when it is imported
         raise InputError(f"GRADIO_SERVER_PORT is {port!r}: set it to a number from 1 to 65535, or unset it.")
     require("gradio", "The page")
+    check_proxies()  # of which Gradio makes a client when it is imported
     gc.disable()  # until the page is served: what is imported stays, and collecting garbage among it takes a second
     try:
         from vit_demo.web.server import launch

@@ -1,6 +1,7 @@
 """``teach``: classes of one's own, from a folder of pictures for each."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from vit_demo.cli.output import print_lines
@@ -22,25 +23,32 @@ def add(commands: Commands) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> None:
-    """Teaches, writes the file, and prints what the network gets right of examples that were left out."""
-    from vit_demo.teaching.teach import teach
-    from vit_demo.training.labelled_folder import pictures_by_folder
+def run(options: argparse.Namespace) -> bool:
+    """Teaches, writes the file, and prints what the network gets right of examples that were left out.
 
+    Returns whether a picture could not be used.
+    """
+    from vit_demo.teaching.teach import teach
+    from vit_demo.training.labelled_folder import labelled_folders
+
+    failed = list[str]()
     taught = teach(
-        pictures_by_folder(options.folder),
+        labelled_folders(options.folder),
         options.model,
         patch_size=options.patch_size,
         device=options.device,
         fit=options.fit,
+        on_error=lambda path, error: failed.append(f"vit_demo: {path}: {error}"),
     )
     taught.save(options.out)
     width = max(map(len, taught.labels))
     pairs = zip(taught.labels, taught.confusion, strict=True)
     rows = [f"  {label:{width}} {'  '.join(map(str, row))}" for label, row in pairs]
+    print_lines(*failed, file=sys.stderr) if failed else None
     print_lines(
         f"left out one at a time, {taught.confusion.trace()} of {taught.confusion.sum()} pictures are right; "
         "by class, and by the class predicted:",
         *rows,
         f"wrote {options.out}; explain pictures with it by --model {options.out}",
     )
+    return bool(failed)

@@ -54,7 +54,7 @@ OK, REFUSED = b"pixels", b"refused"
 def main() -> None:
     """Writes to stdout `OK width height`, a line feed and the pixels; or `REFUSED` and the error message."""
     data = sys.stdin.buffer.read()
-    _set_resource_limits(MAX_HEIF_CPU_SECONDS if _added_formats(data) else MAX_CPU_SECONDS)
+    _set_resource_limits(MAX_HEIF_CPU_SECONDS if added_formats(data) else MAX_CPU_SECONDS)
     try:
         image = decode(data)
         output = b"%s %d %d\n%s" % (OK, *image.size, image.tobytes())
@@ -85,7 +85,7 @@ def decode(data: bytes) -> Image.Image:
 
 def _open(data: bytes) -> Image.Image:
     try:
-        image = Image.open(io.BytesIO(data), formats=(*FORMATS, *_added_formats(data)))
+        image = Image.open(io.BytesIO(data), formats=(*FORMATS, *added_formats(data)))
     except Image.DecompressionBombError as error:
         raise too_many_pixels(MAX_PIXELS) from error
     except MemoryError:
@@ -130,7 +130,7 @@ def too_many_pixels(max_pixels: int) -> ImageError:
     return ImageError(template, f"{max_pixels / 1e6:g}")
 
 
-def _added_formats(data: bytes) -> tuple[str, ...]:
+def added_formats(data: bytes) -> tuple[str, ...]:
     """Registers the decoder of HEIF, the format of many phones, where a file may need it: importing it takes time.
 
     It applies the file's own rotation and resets the EXIF orientation.

@@ -13,16 +13,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from PIL import Image
+from PIL import ExifTags, Image
 
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError
-from vit_demo.images.decoder import NOT_A_PICTURE, OK, REFUSED, TOO_COMPLEX, check_size, decode
+from vit_demo.images.decoder import FORMATS, NOT_A_PICTURE, OK, REFUSED, TOO_COMPLEX, added_formats, check_size, decode
 from vit_demo.images.rgb import DAMAGED, MAX_SIDE, to_rgb
 from vit_demo.sentences import Sentence
 
@@ -250,6 +250,20 @@ def read_image(source: ImageSource, *, trusted: bool = False) -> Image.Image:
     raise ImageError(f"A picture must be a path, bytes, a PIL image or an array, not {type(source).__name__}.")
 
 
+def stored_size(source: object) -> tuple[tuple[int, int], int] | None:
+    """Width and height of a trusted picture as it is stored, and its EXIF orientation; None for what is no picture."""
+    if isinstance(source, np.ndarray):
+        return (source.shape[1], source.shape[0]), 1
+    if isinstance(source, str | os.PathLike | bytes | bytearray):
+        data = bytes(source) if isinstance(source, bytes | bytearray) else _from_path(source)
+        source = Image.open(io.BytesIO(data), formats=(*FORMATS, *added_formats(data)))
+    turn = 1
+    if isinstance(source, Image.Image) and source.format != "TIFF":  # which Pillow turns by itself
+        with suppress(Exception):  # a picture with broken metadata is still a picture
+            turn = source.getexif().get(ExifTags.Base.Orientation, 1)
+    return (source.size, turn) if isinstance(source, Image.Image) else None
+
+
 def _check_bytes(data: bytes) -> None:
     if not data:
         raise ImageError("The file is empty: choose another picture.")
@@ -278,7 +292,11 @@ def _from_path(source: str | os.PathLike[str]) -> bytes:
     try:
         # Only regular files: a pipe or a device could block or never end.
         if not path.is_file():
-            what = "a folder" if path.is_dir() else "missing"
+            what = (
+                ("a folder" if os.access(path, os.R_OK) else "a folder that cannot be read")
+                if path.is_dir()
+                else "missing"
+            )
             raise ImageError(f"{name} is {what}: give the path of a picture file.")
         with path.open("rb") as file:
             return file.read(MAX_PICTURE_BYTES + 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vit_demo.checks import did_you_mean, whole_number
+from vit_demo.checks import composed, did_you_mean, whole_number
 from vit_demo.errors import InputError, LabelError
 from vit_demo.inference.result import Label, Query, Result, kept_patches
 
@@ -89,6 +89,8 @@ def find_class(labels: Sequence[str], label: Any, name: str) -> int:
     if isinstance(label, str):
         if label in labels:
             return labels.index(label)
+        if composed(label) in (names := list(map(composed, labels))):
+            return names.index(composed(label))
     else:
         with suppress(InputError):
             if 0 <= (index := whole_number(label, "A class")) < len(labels):

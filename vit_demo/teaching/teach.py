@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from vit_demo.errors import InputError
 from vit_demo.images import ImageSource
 from vit_demo.inference.explainer import Explainer
-from vit_demo.inference.inputs import Fit, Transform, default_preset, read_each, read_picture
+from vit_demo.inference.inputs import Fit, OnError, Transform, default_preset, read_each, read_picture
 from vit_demo.teaching.ridge import Ridge, ridge
 from vit_demo.trace import Output, TracedViT
 from vit_demo.trace.other_head import read_token, with_head
@@ -29,6 +29,7 @@ def teach(
     fit: Fit = "crop",
     transform: Transform | None = None,
     output: Output | None = None,
+    on_error: OnError = "raise",
 ) -> Taught:
     """Teaches a network classes of one's own: its head becomes a ridge regression on what it reads of the examples.
 
@@ -44,6 +45,7 @@ def teach(
         fit: How a photo becomes the input.
         transform: From a picture to the input of a network in memory.
         output: Where the logits of a network in memory are.
+        on_error: As in ``Explainer.batch``.
 
     Returns:
         The network, for ``explore``, ``Explainer`` and ``save``, with its accuracy while each example was left out.
@@ -72,12 +74,13 @@ def teach(
     tokens, classes = list[NDArray[np.float32]](), list[int]()
     for index, (label, images) in enumerate(zip(labels, lists, strict=True)):
         try:
-            for prepared in read_each(images, "raise", explainer.prepare):
+            for prepared in read_each(images, on_error, explainer.prepare):
                 given, preset, size, _, run = prepared
                 tokens.append(run(read_token, given.pixels)[0].numpy())
                 classes.append(index)
         except InputError as error:
             raise type(error)(f"{label}: {error}") from error
+        _check_count(label, classes.count(index))
     found = fitted(tokens, classes, labels)
     head = np.column_stack([found.weight, found.bias]).astype(np.float32)
     module = None
@@ -97,9 +100,13 @@ def _listed(label: str, images: Iterable[ImageSource | Tensor]) -> list[ImageSou
     if isinstance(images, str | bytes | os.PathLike):
         raise InputError(f"The pictures of {label} are a list, not one {type(images).__name__}.")
     found = list(images)
-    if len(found) < 2:
-        raise InputError("“{0}” has {1}: give at least two pictures of each class.", label, len(found))
+    _check_count(label, len(found))
     return found
+
+
+def _check_count(label: str, count: int) -> None:
+    if count < 2:
+        raise InputError("“{0}” has {1}: give at least two pictures of each class.", label, count)
 
 
 def _taught_module(

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from vit_demo.checks import did_you_mean, is_picture
+from vit_demo.checks import composed, did_you_mean
 from vit_demo.errors import InputError, LabelError
+from vit_demo.folders import pictures_by_class
 from vit_demo.training.predictions import Predictions
 
 if TYPE_CHECKING:
@@ -37,18 +38,14 @@ def labelled_pictures(folder: Path, labels: Sequence[str]) -> list[tuple[Path, i
         InputError: If there are no such pictures.
         LabelError: If a subfolder names no class of the model, or no single one.
     """
-    found = pictures_by_folder(folder)
+    found = {name: files for name, files in labelled_folders(folder).items() if files}
     classes = folder_classes(list(found), labels)
     return [(file, classes[name]) for name, files in found.items() for file in files]
 
 
-def pictures_by_folder(folder: Path) -> dict[str, list[Path]]:
+def labelled_folders(folder: Path) -> dict[str, list[Path]]:
     """The pictures of each subfolder of a folder, by its name; ``InputError`` if there are none."""
-    try:
-        folders = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-        found = {path.name: sorted(file for file in path.rglob("*") if is_picture(file)) for path in folders}
-    except OSError as error:
-        raise InputError(f"{folder} cannot be read ({error.strerror}): give a folder of labelled pictures.") from error
+    found = {name: files for name, files in pictures_by_class(folder).items() if name}
     if not any(found.values()):
         raise InputError(f"{folder} holds no labelled pictures: give a folder with a subfolder for each class.")
     return found
@@ -59,9 +56,9 @@ def folder_classes(folders: Sequence[str], labels: Sequence[str]) -> dict[str, i
 
     ``LabelError`` if a folder names none or several, or two name the same.
     """
-    exact, alike = {label: index for index, label in enumerate(labels)}, dict[str, list[int]]()
+    exact, alike = {composed(label): index for index, label in enumerate(labels)}, dict[str, list[int]]()
     for index, label in enumerate(labels):
-        alike.setdefault(_plain(label), []).append(index)
+        alike.setdefault(plain(label), []).append(index)
     numbers = {str(index): index for index in range(len(labels))}
     if not numbers.keys() >= set(folders) or any(re.fullmatch(r"[+-]?\d+", label) for label in labels):
         numbers = {}
@@ -71,8 +68,8 @@ def folder_classes(folders: Sequence[str], labels: Sequence[str]) -> dict[str, i
         numbers |= {wordnet: index for index, wordnet in enumerate(ImageNetInfo().label_names())}
     found = dict[int, str]()
     for folder in folders:
-        own = exact.get(folder, numbers.get(folder))
-        indices = alike.get(_plain(folder), []) if own is None else [own]
+        own = exact.get(composed(folder), numbers.get(folder))
+        indices = alike.get(plain(folder), []) if own is None else [own]
         if not indices:
             raise LabelError(f"The model has no class {folder!r}{did_you_mean(folder, labels)}: rename the folder.")
         if len(indices) > 1:
@@ -85,8 +82,9 @@ def folder_classes(folders: Sequence[str], labels: Sequence[str]) -> dict[str, i
     return {folder: index for index, folder in found.items()}
 
 
-def _plain(label: str) -> str:
-    return label.strip().replace("_", " ").replace("-", " ").casefold()
+def plain(label: str) -> str:
+    """A class's name for comparisons."""
+    return composed(label).strip().replace("_", " ").replace("-", " ").casefold()
 
 
 def evaluate_pictures(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from vit_demo.checks import writing
+from vit_demo.checks import composed, writing
 from vit_demo.defaults import MAX_LABEL, MAX_TAUGHT_CLASSES
 from vit_demo.errors import CheckpointError, InputError, LabelError, PresetError
 from vit_demo.resources import resource_folder
@@ -102,7 +102,7 @@ def check_labels(labels: Iterable[Any], most: int = MAX_CLASSES, least: int = 2)
         raise LabelError("Teach 2 to {0} classes, not {1}.", most, len(names))
     if not all(is_word(name, MAX_LABEL) for name in names):
         raise LabelError("The name of a class must be one line of 1 to {0} characters.", MAX_LABEL)
-    stripped = tuple(name.strip() for name in names)
+    stripped = tuple(composed(name.strip()) for name in names)
     for number, name in enumerate(stripped):
         if name in stripped[:number]:
             raise LabelError("Two classes are called “{0}”: give one another name.", name)

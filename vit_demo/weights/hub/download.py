@@ -2,42 +2,37 @@
 
 import hashlib
 import io
-import logging
 import os
 import re
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, wait
 from contextlib import nullcontext, suppress
-from contextvars import copy_context
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from huggingface_hub import errors, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
-from huggingface_hub.utils import get_session
 from tqdm import tqdm
 
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
+from vit_demo.weights.hub.connection import FALLBACK, Call, endpoint, prepare, refusal
 from vit_demo.weights.untrusted_text import quote
 
-T = TypeVar("T")
 DownloadProgress = Callable[[str, int, int], None]
 """DownloadProgress callback of a download: ``(filename, bytes_done, bytes_total)``."""
 
-FALLBACK = "choose the bundled photos-tiny (Photos, 50 everyday things)"
 TIMEOUT = 10
 """Seconds to wait for the Hub's next byte."""
-SILENCE = 40.0
-"""Seconds to wait for a whole response header, or for more of a file."""
 REPOSITORY = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
 REVISION = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 """A commit, tag or branch. It becomes part of a path, so none of its parts may begin with a dot."""
-PATH_PART = re.compile(r"[\w-][\w.+-]{0,127}", re.ASCII)
-"""A hash or a commit, as the Hub names it in a header."""
+HASH = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+"""Git's SHA-1 of a small file, or the SHA-256 of a large one."""
+SLACK = 4096
+"""Bytes by which a file may exceed the size that the Hub says."""
 
 
 class MissingFileError(CheckpointError):
@@ -86,14 +81,22 @@ def fetch(
         etag = blob.name if blob.parent.name == "blobs" else ""
     else:
         path, etag = _download(repo, filename, revision, cache, progress, trusted, max_bytes)
-    if path.stat().st_size > max_bytes:
-        raise _too_large(repo, filename, path.stat().st_size, max_bytes)
-    if not _has_hash(path, etag):
-        path.resolve().unlink()
-        path.unlink(missing_ok=True)
+    where = path if trusted else "the cache"
+    try:
+        if (size := path.stat().st_size) > max_bytes:
+            raise _too_large(repo, filename, size, max_bytes)
+        is_whole = _has_hash(path, etag)
+    except OSError as error:
+        raise CheckpointError(f"{filename} of {repo} cannot be read ({error.strerror}): check {where}.") from error
+    if not is_whole:
+        done = "so it was deleted; try again"
+        try:
+            path.resolve().unlink()
+            path.unlink(missing_ok=True)
+        except OSError:  # the cache may be for reading alone
+            done = f"and it cannot be deleted; replace {where}"
         raise CheckpointError(
-            f"{filename} of {repo} is damaged: its hash differs from the Hub's, so it was deleted; try again, or "
-            f"{FALLBACK}."
+            f"{filename} of {repo} is damaged: its hash differs from the Hub's, {done}, or {FALLBACK}."
         )
     if not trusted:
         with suppress(OSError):  # the cache goes by times of modification: not every file system records reads
@@ -118,20 +121,12 @@ def _download(
     max_bytes: int,
 ) -> tuple[Path, str]:
     """Downloads a file; returns its path and the Hub's hash of it."""
-    endpoint = os.environ.get("HF_ENDPOINT")
-    # Responses whose headers would become paths outside the cache are refused.
-    hooks = get_session().event_hooks
-    if _check_response not in hooks["response"]:
-        get_session().event_hooks = {**hooks, "response": [*hooks["response"], _check_response]}
     token = None if trusted else False  # None: the token of `hf auth login`, if any
     try:
+        prepare()
         # A request of its own, because the download below retries for half a minute if the network does not respond.
-        url = hf_hub_url(repo, filename, revision=revision, endpoint=endpoint)
-        about = _in_time(partial(get_hf_file_metadata, url, token=token, timeout=TIMEOUT, endpoint=endpoint))
-    except errors.RepositoryNotFoundError as error:
-        remedy = "check its name, or log in with `hf auth login`" if trusted else "check its name"
-        public = "accessible to you" if trusted else "public"
-        raise CheckpointError(f"{{0}} is not on the Hub, or not {public}: {remedy}.", repo) from error
+        url = hf_hub_url(repo, filename, revision=revision, endpoint=endpoint())
+        about = Call().run(partial(get_hf_file_metadata, url, token=token, timeout=TIMEOUT, endpoint=endpoint()))
     except errors.RevisionNotFoundError as error:
         raise CheckpointError(f"{repo} has no revision {revision!r}: use another one, or {repo} alone.") from error
     except errors.EntryNotFoundError as error:
@@ -139,40 +134,36 @@ def _download(
     except CheckpointError:
         raise
     except Exception as error:  # the Hub client's HTTP library, and so its exceptions, changes between versions
-        raise _unreachable(repo, error) from error
+        raise refusal(repo, error, trusted=trusted) from error
+    if about.commit_hash is None:
+        what = PresetError("What answers is not the Hub: log in to this network.")
+        raise refusal(repo, what, trusted=trusted)
     # The Hub sends a size with every file; without one, max_bytes is reserved.
     size = max_bytes if about.size is None else about.size
     if size > max_bytes:
         raise _too_large(repo, filename, size, max_bytes)
     room = nullcontext() if trusted else visitor_cache.reserve_space(repo, about.commit_hash or revision, size)
-    heard, cancelled = [time.monotonic()], threading.Event()
+    call, cancelled = Call(bool(HASH.fullmatch(about.etag or "")), about.size), threading.Event()
     try:
         # It resumes by itself after a broken connection, and leaves nothing behind if it gives up.
         with room:
-            path = _in_time(partial(
+            path = call.run(partial(
                 hf_hub_download,
-                repo, filename, revision=revision, cache_dir=cache, endpoint=endpoint, token=token,
-                tqdm_class=_progress_bar(progress, repo, filename, max_bytes, heard, cancelled), etag_timeout=TIMEOUT,
-            ), heard)  # fmt: skip
+                repo, filename, revision=revision, cache_dir=cache, endpoint=endpoint(), token=token,
+                tqdm_class=_progress_bar(progress, repo, filename, max_bytes, call, cancelled), etag_timeout=TIMEOUT,
+            ))  # fmt: skip
     except CheckpointError:
         raise
     except Exception as error:
         if cancelled.is_set():
             raise
+        if getattr(error, "response", None) is not None:
+            raise refusal(repo, error, trusted=trusted) from error
         reason = (isinstance(error, OSError) and error.strerror) or "the connection broke"
         raise CheckpointError(
             f"{filename} of {repo} could not be downloaded ({reason}): try again, or {FALLBACK}."
         ) from error
     return Path(path), about.etag or ""
-
-
-def _check_response(response: Any) -> None:
-    for name in ("etag", "x-linked-etag", "x-repo-commit"):
-        value = response.headers.get(name, "").removeprefix("W/").strip('"')
-        if value and not PATH_PART.fullmatch(value):
-            raise CheckpointError(
-                "The Hub sent {0} as {1}, which is not valid: use another mirror.", quote(value), name
-            )
 
 
 def _no_repository(name: str) -> PresetError:
@@ -193,14 +184,6 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"
 
 
-def _unreachable(repo: str, error: Exception) -> CheckpointError:
-    is_offline = isinstance(error, errors.OfflineModeIsEnabled)
-    if is_offline:  # for the operator; a visitor can do nothing about it
-        logging.getLogger(__name__).warning("HF_HUB_OFFLINE is set, so %s is not downloaded.", repo)
-    why = "this machine is set to work offline" if is_offline else "the Hub does not respond"
-    return CheckpointError(f"{{0}} cannot be downloaded, because {why}: go online, or {FALLBACK}.", repo)
-
-
 def _has_hash(path: Path, etag: str) -> bool:
     """Whether a file has the Hub's hash: SHA-256 of a large file, git's SHA-1 of a small one.
 
@@ -215,40 +198,17 @@ def _has_hash(path: Path, etag: str) -> bool:
     return True
 
 
-def _in_time(function: Callable[[], T], heard: list[float] | None = None) -> T:
-    """Runs a function of the Hub client in a thread of its own, and gives it up if the Hub keeps it waiting.
-
-    The client limits the time between two bytes, so a response that drips would last for ever. If nothing arrives for
-    ``SILENCE`` seconds (``heard`` ends with when something did), this raises ``TimeoutError``, and a download ends in
-    the background.
-    """
-    heard = heard or [time.monotonic()]
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(function())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=copy_context().run, args=(run,), name="hub", daemon=True).start()
-    while not wait([future], timeout=0.5).done:
-        if time.monotonic() - heard[-1] > SILENCE:
-            raise TimeoutError("The Hub kept this process waiting.")
-    return future.result()
-
-
 def _progress_bar(
     progress: DownloadProgress | None,
     repo: str,
     filename: str,
     max_bytes: int,
-    heard: list[float],
+    call: Call,
     cancelled: threading.Event,
 ) -> type[tqdm]:
-    """A tqdm class for ``huggingface_hub`` that aborts a download beyond ``max_bytes``.
+    """A tqdm class for ``huggingface_hub`` that aborts a download beyond ``max_bytes``, or what the Hub said.
 
-    It calls ``progress``, or draws a bar on stderr if that is None; notes in ``heard`` when bytes arrived; and sets
+    It calls ``progress``, or draws a bar on stderr if that is None; tells the ``call`` when bytes arrived; and sets
     ``cancelled`` if ``progress`` raises.
     """
 
@@ -259,9 +219,12 @@ def _progress_bar(
             super().__init__(*args, **{**kwargs, **quiet})
 
         def update(self, n: float | None = 1) -> bool | None:
-            heard[-1] = time.monotonic()
-            if self.n + (n or 0) > max_bytes:
-                raise _too_large(repo, filename, int(self.n + (n or 0)), max_bytes)
+            call.heard = time.monotonic()
+            done = int(self.n + (n or 0))
+            if done > max_bytes:
+                raise _too_large(repo, filename, done, max_bytes)
+            if call.size is not None and done > call.size + SLACK:
+                raise CheckpointError("{0} of {1} is larger than the Hub said: use another mirror.", filename, repo)
             displayed = super().update(n)
             if progress is not None:  # here, because tqdm holds a lock of the whole process while it displays
                 try:

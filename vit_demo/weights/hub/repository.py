@@ -22,6 +22,7 @@ from vit_demo.trace import TracedViT, adapt
 from vit_demo.trace.running import hooked
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
+from vit_demo.weights.hub.connection import UnreachableError
 from vit_demo.weights.hub.download import REPOSITORY, REVISION, DownloadProgress, MissingFileError, fetch, is_cached
 from vit_demo.weights.hub.json_fields import OBJECT, Fields, read_json_object
 from vit_demo.weights.hub.network import bounded_outline, build_network, load_tensors, takes_words
@@ -110,16 +111,22 @@ def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool
                 raise CheckpointError(ADAPTER_ALONE, name) from None
             raise
 
+    def fetch_optional(file: str, most: int) -> None:
+        """Fetches a file that a repository need not have; without the Hub, what is cached whole has none."""
+        with suppress(MissingFileError):
+            try:
+                fetch(repo, file, commit, progress, trusted=trusted, max_bytes=most)
+            except UnreachableError:
+                if not is_cached(repo, WEIGHTS_FILE, commit, trusted=trusted):
+                    raise
+
     config = fetch_own(CONFIG_FILE, revision or "main", most)
     commit = config.parent.name  # all files come from one commit, even if the branch moves meanwhile
     with nullcontext() if trusted else visitor_cache.in_use(repo, commit):
-        for file in PROCESSOR_FILES:
-            with suppress(MissingFileError):  # timm writes none
-                fetch(repo, file, commit, progress, trusted=trusted, max_bytes=most)
-        if takes_words(read_json_object(config, name)):
-            with suppress(MissingFileError):  # its picture tower is explained without words
-                most = limits.MAX_TOKENIZER_BYTES
-                fetch(repo, TOKENIZER_FILE, commit, progress, trusted=trusted, max_bytes=most)
+        for file in PROCESSOR_FILES:  # timm writes none
+            fetch_optional(file, most)
+        if takes_words(read_json_object(config, name)):  # else its picture tower is explained without words
+            fetch_optional(TOKENIZER_FILE, limits.MAX_TOKENIZER_BYTES)
         outlined = _outline(name, "hub", repo, commit, config.parent, trusted=trusted)  # before the large file
         with suppress(MissingFileError):  # `_load` gives the reason
             fetch_own(WEIGHTS_FILE, commit)

@@ -29,6 +29,8 @@ def folder(trusted: bool = False) -> Path:
     """``VIT_DEMO_VISITOR_CACHE``, or ``vit_demo-visitors`` beside the Hub's cache; that of the operator if trusted."""
     chosen = os.environ.get("VIT_DEMO_VISITOR_CACHE")
     cache = Path(os.environ.get("HF_HUB_CACHE") or constants.HF_HUB_CACHE)
+    if cache.parts[:1] == ("~",):
+        raise CheckpointError("There is no home folder for what is downloaded: set HF_HOME to a folder.")
     return cache if trusted else Path(chosen) if chosen else cache.with_name("vit_demo-visitors")
 
 

@@ -4,7 +4,7 @@
 
 import { createWebcam, NO_CAMERA } from "../../../shared/camera.js";
 import { constants } from "../../../shared/constants.js";
-import { make, makeButton, onFiles, setText, track } from "../../../shared/dom.js";
+import { isNew, make, makeButton, onFiles, setText, track } from "../../../shared/dom.js";
 import { english, languageChange, translate } from "../../../shared/language.js";
 import { isAwaited, menuModels, pageState, REPLACE } from "../../../shared/pageState.js";
 import { pause, SETTLE, sendPhoto } from "../../../shared/requests.js";
@@ -22,6 +22,7 @@ export const html = `
     <p class="lead">From a few pictures of each, the network learns to tell your classes apart: only its last step is computed
       anew, by a formula.</p>
     <p class="sure" data-teach="accuracy" role="status"></p>
+    <ul class="refused" data-teach="refused" role="status"></ul>
     <div class="classes"></div>
     <p class="then">
       <button type="button" class="primary" data-section="attention" hidden>Look into it</button>
@@ -43,7 +44,9 @@ export function create(card, { request, upload }) {
   const classes = () => kept[task()].classes;
   let news = "";
   let shown = /** @type {any} */ (null); // the result on the stage
-  let turn = Promise.resolve(); // one request after the other
+  let turn = Promise.resolve(""); // one request after the other
+  let refused = /** @type {{file: string, error: string, other?: string}[]} */ ([]); // of the files chosen last
+  let sending = 0;
 
   function createClass() {
     const name = translate("class {number}", { number: classes().length + 1 });
@@ -71,7 +74,8 @@ export function create(card, { request, upload }) {
     return one;
   }
 
-  /** Teaches with one class changed by what `partOf()` returns; if the server refuses that, everything stays as it was. */
+  /** Teaches with one class changed by what `partOf()` returns; if the server refuses that, everything stays as it was.
+   * Resolves to why. */
   function attempt(one, partOf) {
     const kind = task(); // its turn may come while another tab is open
     turn = turn.then(async () => {
@@ -94,6 +98,7 @@ export function create(card, { request, upload }) {
         if (own.last?.model) use(own, patchSize);
       }
       draw();
+      return news;
     });
     return turn;
   }
@@ -108,7 +113,8 @@ export function create(card, { request, upload }) {
     menuModels.publish(models);
   }
 
-  const add = (one, source, picture) => attempt(one, () => ({ examples: [...one.examples, { source, picture }] }));
+  const add = (one, source, picture, file = "") =>
+    attempt(one, () => ({ examples: [...one.examples, { source, picture, file }] }));
 
   function say(words) {
     news = words;
@@ -121,15 +127,23 @@ export function create(card, { request, upload }) {
     const { picture } = pageState.get()[task()];
     if (picture?.strokes) pageState.changeTab(task(), { picture: { ...picture, isAdded: true } }, REPLACE);
     const { digit, upload, example } = shown.source;
-    add(one, digit ? { digit } : upload ? { upload } : { example }, digit ?? shown.photo.image);
+    add(one, digit ? { digit } : upload ? { upload } : { example }, digit ?? shown.photo.image, picture?.name);
   }
 
+  /** Adds files; those that are refused stay on the list until others are chosen. */
   async function addFiles(one, files) {
+    if (!sending++) refused = [];
     for (const file of files) {
-      const sent = await sendPhoto(upload, file);
-      if (sent.error) say(sent.error);
-      else await add(one, { upload: sent.path }, URL.createObjectURL(file));
+      let { path, error = "" } = await sendPhoto(upload, file);
+      const isSame = ({ source }) => path && source.upload === path;
+      const same = classes().find(({ examples }) => examples.some(isSame));
+      if (path && !same) error = await add(one, { upload: path }, URL.createObjectURL(file), file.name);
+      if (same) refused.push({ file: file.name, error, other: same.examples.find(isSame).file || same.name });
+      else if (error) refused.push({ file: file.name, error });
+      if (error) news = "";
+      draw();
     }
+    sending--;
   }
 
   function holdToFilm(button, video, one) {
@@ -139,6 +153,7 @@ export function create(card, { request, upload }) {
       if (event.repeat || (event.key && ![" ", "Enter"].includes(event.key))) return;
       event.preventDefault();
       isHeld = true;
+      if (!sending++) refused = [];
       try {
         if (!(await webcam.start())) return;
         while (isHeld) {
@@ -147,6 +162,8 @@ export function create(card, { request, upload }) {
         }
       } catch {
         say(NO_CAMERA);
+      } finally {
+        sending--;
       }
       webcam.stop();
     }
@@ -180,6 +197,12 @@ export function create(card, { request, upload }) {
     find(".another").hidden = boxes.length >= constants.maxTaughtClasses;
     find(".primary").hidden = !last?.model;
     setText(find(".sure"), news || noteOf(last));
+    const lines = refused.map(
+      ({ file, error, other }) =>
+        `${file}: ${other ? translate("This is the same picture as {other}: choose another one.", { other }) : translate(error)}`,
+    );
+    if (isNew(find(".refused"), lines))
+      find(".refused").replaceChildren(...lines.map((textContent) => make("li", { textContent })));
     find(".kept").textContent = translate(
       "A link to the network holds your classes, not your pictures. The server deletes your photos, and what the network computed from them, after an hour. There may be {pictures} pictures in {classes} classes.",
       { pictures: constants.maxTaughtPictures, classes: constants.maxTaughtClasses },
