@@ -1,6 +1,7 @@
 """What class-specific methods share: the class's score, a pass with gradients, and the tokens that the head reads."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Unpack
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 from vit_demo.errors import PresetError
 from vit_demo.model.pooling import pooled_slices
 from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
+from vit_demo.trace.head import shares_read
 
 Target = int | Tensor | Callable[[Tensor], Tensor] | None
 """One class for all samples, or int64 ``[B]``, or a function from logits ``[B, K]`` to ``[B]``; None for each sample's
@@ -64,17 +66,17 @@ def input_gradient(
     return gradient.float()
 
 
-def pooling_weights(model: TracedViT, trace: Trace) -> Tensor:
-    """The share ``[N]`` or ``[B, N]`` that each token has in the vector that the head reads; they sum to 1."""
-    if trace.pooling is not None:
-        return trace.pooling.detach().mean(1)
+def pooling_weights(model: TracedViT, trace: Trace, target: Target, against: Target = None) -> Tensor:
+    """The share ``[B, N]`` that each token has in what the head reads for a class; what attention pooling reads apart.
+
+    They sum to 1, or are 0 where the head reads nothing but what attention pooling gives.
+    """
+    if not model.structure.reads_evenly:
+        return shares_read(model, trace.tokens[-1], partial(class_scores, target=target, against=against))
     runs = pooled_slices(model.config.pool, trace.num_prefix_tokens)
-    weights = torch.zeros(trace.num_tokens, dtype=torch.float32, device=trace.q[0].device)
-    if model.structure.reads:
-        weights[list(model.structure.reads)] = 1 / len(model.structure.reads)
-        return weights
+    weights = torch.zeros(len(trace.q[0]), trace.num_tokens, dtype=torch.float32, device=trace.q[0].device)
     for tokens in runs:  # vectors that are concatenated for the head count alike
-        weights[tokens] += 1 / (len(weights[tokens]) * len(runs))
+        weights[:, tokens] += 1 / (weights[:, tokens].shape[1] * len(runs))
     return weights
 
 

@@ -246,8 +246,11 @@ def _adapt(
     config = replace(config, pool=pool, class_token=has_class_token, num_registers=prefix - has_class_token)
     network = TracedViT(module, config, structure)
     drops = head.reads_patches_alike(network, output)
-    reads = () if drops else head.some_patches(gradient, pool, prefix)
-    network.structure = structure = replace(structure, drops=drops, reads=reads)
-    leaves_out = drops and head.can_leave_out(network, noise)
-    structure = replace(structure, leaves_out=leaves_out, takes_any_size=not reads and head.is_flexible(network))
+    pools, evenly = probe.pools > 0 and head.pools(network, noise), head.reads_evenly(network, output)
+    network.structure = structure = replace(structure, drops=drops, pools=pools, reads_evenly=evenly and not pools)
+    leaves_out, takes_any = (
+        drops and head.can_leave_out(network, noise),
+        (drops or evenly) and head.is_flexible(network),
+    )
+    structure = replace(structure, leaves_out=leaves_out, takes_any_size=takes_any)
     return TracedViT(module, config, structure)
