@@ -214,8 +214,7 @@ class Explainer:
         """Runs functions on the network for inputs ``[1, C, height, width]`` of a shape, as results need it."""
         if self._module is None:
             return Named(self._preset, self._preset.check_patch_size(self._patch_size), str(self._place))
-        _, network = self._network((pixels.shape[2], pixels.shape[3]), pixels.shape[1])
-        return partial(run_in_memory, network)
+        return partial(self._run, (pixels.shape[2], pixels.shape[3]), pixels.shape[1])
 
     def prepare(self, image: ImageSource | Tensor, source: Source) -> Prepared:
         """The input of an image, before any pass; raises as when the image is explained."""
@@ -254,8 +253,12 @@ class Explainer:
         if is_unclear:
             warn(UNCLEAR)
         preset = replace(preset, assumed=with_notes(preset.assumed, network.structure.overlaps, is_unclear))
-        run = partial(run_in_memory, network)
+        run = partial(self._run, (height, width), channels)
         return Prepared(replace(given, source=source), preset, network.patch_size, self._fit, run)
+
+    def _run(self, size: tuple[int, int], channels: int, /, *arguments: Any, **options: Any) -> Any:
+        """As ``RunOnModel``, on the network in memory as it is by now."""
+        return run_in_memory(self._traced(size, channels), *arguments, **options)
 
     def _network(self, size: tuple[int, int], channels: int) -> tuple[Preset, TracedViT]:
         """The network for inputs of a size, and what is known of it."""
@@ -265,6 +268,12 @@ class Explainer:
             network = loaded.resized(patch_size)
             network.scores = loaded.scores
             return self._preset, network
+        network = self._traced(size, channels)
+        return _preset(self._module, network, self._known, self._labels), network
+
+    def _traced(self, size: tuple[int, int], channels: int) -> TracedViT:
+        """The network in memory for inputs of a size; proved again if anything but its weights has changed."""
+        assert self._module is not None
         own = None if hasattr(self._module, "set_input_size") else self._patch_size  # others are resized below
         network = adapt(self._module, size, patch_size=own, in_channels=channels, output=self._output)
         if self._patch_size is not None:
@@ -275,7 +284,7 @@ class Explainer:
         found = network.already if network.already in ("softmax", "sigmoid") and usual != "none" else usual
         network.scores = found if self._scores == "auto" else self._scores
         network.already = network.already if network.scores == network.already else ""
-        return _preset(self._module, network, self._known, self._labels), network
+        return network
 
 
 def _run_together(part: list[Prepared]) -> Iterator[Exploration]:

@@ -12,6 +12,7 @@ from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.resample import without_autocast
 from vit_demo.trace import head
+from vit_demo.trace.changes import Changes
 from vit_demo.trace.output_projection import proved_projections
 from vit_demo.trace.outputs import EMBEDDINGS, Output, Path, already_probabilities, find_logits, logits_of, tensors_in
 from vit_demo.trace.own_vit import OwnViT
@@ -32,7 +33,10 @@ NO_PICTURES = (
 )
 COMPILED = "This network is compiled: pass the one that torch.compile was given."
 
-_found: WeakKeyDictionary[nn.Module, dict[Hashable, tuple[ViTConfig, Structure]]] = WeakKeyDictionary()
+MOST_FOUND = 8
+"""States and sizes of one network of which is kept what was found."""
+
+_found: WeakKeyDictionary[nn.Module, tuple[Changes, dict[Hashable, tuple[ViTConfig, Structure]]]] = WeakKeyDictionary()
 
 
 def adapt(
@@ -45,7 +49,7 @@ def adapt(
 ) -> TracedViT:
     """Makes a ``TracedViT`` of a network, once it is proved that all of its attention is seen; see ``proof``.
 
-    What was found is kept for as long as the network consists of the same modules.
+    What was found is kept for as long as nothing but the values of the network's weights changes; see ``changes``.
 
     Args:
         module: Takes images ``[B, C, height, width]``; gives logits ``[B, K]``, or an output of transformers.
@@ -62,10 +66,11 @@ def adapt(
     if isinstance(module, ViT):
         return OwnViT(module)
     size = (image_size, image_size) if isinstance(image_size, int) else image_size
-    parts: list[Any] = [(name, id(one), type(one)) for name, one in module.named_modules()]
-    parts += [(p.shape, p.dtype, p.data_ptr(), p.is_inference() or p._version) for p in module.parameters()]
-    found, key = _found.setdefault(module, {}), (size, patch_size, in_channels, output, hash(tuple(parts)))
-    if key not in found:
+    changes, found = _found.setdefault(module, (Changes(), {}))
+    before = changes.state_of(module)
+    key = (size, patch_size, in_channels, output, hash(tuple(before.items())))
+    known = found.get(key)
+    if known is None:
         try:
             device = next((p.device for p in module.parameters()), torch.device("cpu"))
             with in_eval(module), torch.inference_mode(False), without_autocast(device):
@@ -79,8 +84,12 @@ def adapt(
             raise PresetError(
                 f"This network cannot be traced ({reason}): choose a plain Vision Transformer."
             ) from error
-        found[key] = network.config, network.structure
-    return TracedViT(module, *found[key])
+        changes.ignore_changes(before, changes.state_of(module))
+        key = (*key[:-1], hash(tuple(changes.state_of(module).items())))
+        found[key] = known = network.config, network.structure
+        if len(found) > MOST_FOUND:
+            found.pop(next(iter(found)), None)
+    return TracedViT(module, *known)
 
 
 def outline(module: nn.Module, image_size: int) -> tuple[ViTConfig, bool]:
