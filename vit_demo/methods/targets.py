@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
-from vit_demo.errors import PresetError
+from vit_demo.errors import InputError, PresetError
 from vit_demo.model.pooling import pooled_slices
 from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
 from vit_demo.trace.head import shares_read
@@ -22,6 +22,12 @@ NO_GRADIENTS = (
 )
 
 
+NO_SCORES = (
+    "The function that is explained takes logits [B, K] and returns a tensor [B], one number for each image, {0}; this one "
+    "returned {1}."
+)
+
+
 def class_scores(logits: Tensor, target: Target, against: Target = None) -> Tensor:
     """What a map explains: the logit of a class, or by how much it exceeds that of another.
 
@@ -32,13 +38,27 @@ def class_scores(logits: Tensor, target: Target, against: Target = None) -> Tens
 
     Returns:
         ``[B]``.
+
+    Raises:
+        InputError: If the function returns anything else, or what no gradient leads from to the logits, if one is needed.
     """
     if callable(target) and not isinstance(target, Tensor):
-        return target(logits)
+        return _checked(target(logits), logits)
     if target is None:
         target = logits.argmax(1)
     scores = _logits_of(logits, target)
     return scores if against is None else scores - _logits_of(logits, against)
+
+
+def _checked(found: Any, logits: Tensor) -> Tensor:
+    kind = f"{found.dtype} {list(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
+    if not isinstance(found, Tensor) or found.shape != logits.shape[:1]:
+        raise InputError(NO_SCORES, "such as logits[:, 3] - logits[:, 5]", kind)
+    if torch.is_grad_enabled() and logits.requires_grad:
+        given = (found.sum(), logits)
+        if not found.requires_grad or torch.autograd.grad(*given, retain_graph=True, allow_unused=True)[0] is None:
+            raise InputError(NO_SCORES, "by what has a gradient", "a constant")
+    return found
 
 
 def _logits_of(logits: Tensor, classes: Any) -> Tensor:
