@@ -1,4 +1,4 @@
-"""What is explained may be a function of the logits: one number for each image, or one sentence says what it must be."""
+"""What is explained may be a function of the logits: one number for each image, or a sentence says so."""
 
 from collections.abc import Callable
 from typing import Any

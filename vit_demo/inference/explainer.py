@@ -21,7 +21,7 @@ from vit_demo.images import ImageSource
 from vit_demo.inference import maps, words
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import RunOnModel, forward_batch, run_in_memory
-from vit_demo.inference.found import CHANGED, ONLY_IN_MEMORY, UNCLEAR, unnormalised, with_notes
+from vit_demo.inference.found import CHANGED, ONLY_IN_MEMORY, UNCLEAR, preset_of, unnormalised, with_notes
 from vit_demo.inference.inputs import (
     Fit,
     ModelInput,
@@ -34,15 +34,14 @@ from vit_demo.inference.inputs import (
     read_picture,
     source_of,
 )
-from vit_demo.inference.labels import Labels, class_names
+from vit_demo.inference.labels import Labels
 from vit_demo.inference.networks import Named
 from vit_demo.scores import SCORES, Scores, scores_for
 from vit_demo.sentences import joined
 from vit_demo.trace import Output, TracedViT, adapt
 from vit_demo.weights import Preset, find_preset
-from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
+from vit_demo.weights.hub.preprocessing import preprocessing_of
 from vit_demo.weights.taught import Taught
-from vit_demo.words.classifier import WordClassifier
 from vit_demo.words.texts import AS_TYPED
 
 T = TypeVar("T")
@@ -53,7 +52,6 @@ TRANSFORMED = "Its photo was prepared by the transform that was given."
 MOST_CHANNELS = 16
 """Of a picture."""
 
-_numbers = itertools.count(1)
 _presets: dict[str, Preset] = {}
 
 
@@ -269,7 +267,7 @@ class Explainer:
             network.scores = loaded.scores
             return self._preset, network
         network = self._traced(size, channels)
-        return _preset(self._module, network, self._known, self._labels), network
+        return preset_of(self._module, network, self._known, self._labels), network
 
     def _traced(self, size: tuple[int, int], channels: int) -> TracedViT:
         """The network in memory for inputs of a size; proved again if anything but its weights has changed."""
@@ -292,28 +290,3 @@ def _run_together(part: list[Prepared]) -> Iterator[Exploration]:
     pixels = torch.cat([given.pixels for given, *_ in part])
     for arguments, done in zip(part, part[0].run(forward_batch, pixels), strict=True):
         yield Exploration.of(*arguments, device_name, done)
-
-
-def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Labels | None) -> Preset:
-    config = network.config
-    is_digit = config.in_channels == 1 and config.image_size == 28 and not known.is_known
-    names, note = class_names(known.labels, config.num_classes, labels)
-    return Preset(
-        name=type(module).__name__,
-        title=type(module).__name__,
-        task="digits" if is_digit else "photos",
-        config=config,
-        labels=names,
-        patch_sizes=(network.patch_size,),
-        default_patch_size=network.patch_size,
-        flexible=False,
-        source="memory",
-        parameters=sum(parameter.numel() for parameter in module.parameters()),
-        **{name: getattr(known, name) for name in PREPARED},
-        scores=network.scores,
-        takes_words=isinstance(module, WordClassifier),
-        template=module.template if isinstance(module, WordClassifier) else AS_TYPED,
-        assumed="" if is_digit else joined(known.note, note),
-        note=note,
-        revision=str(next(_numbers)),  # its weights may change, so no result of another time is its own
-    )

@@ -23,8 +23,8 @@ NO_GRADIENTS = (
 
 
 NO_SCORES = (
-    "The function that is explained takes logits [B, K] and returns a tensor [B], one number for each image, {0}; this one "
-    "returned {1}."
+    "The function that is explained takes logits [B, K] and returns a tensor [B], one number for each image, {0}; this "
+    "one returned {1}."
 )
 
 
@@ -40,7 +40,7 @@ def class_scores(logits: Tensor, target: Target, against: Target = None) -> Tens
         ``[B]``.
 
     Raises:
-        InputError: If the function returns anything else, or what no gradient leads from to the logits, if one is needed.
+        InputError: If the function returns anything else, or where a gradient is needed what has none at the logits.
     """
     if callable(target) and not isinstance(target, Tensor):
         return _checked(target(logits), logits)
