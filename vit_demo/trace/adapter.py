@@ -14,7 +14,16 @@ from vit_demo.model.resample import without_autocast
 from vit_demo.trace import head
 from vit_demo.trace.changes import Changes
 from vit_demo.trace.output_projection import proved_projections
-from vit_demo.trace.outputs import EMBEDDINGS, Output, Path, already_probabilities, find_logits, logits_of, tensors_in
+from vit_demo.trace.outputs import (
+    EMBEDDINGS,
+    Output,
+    Path,
+    already_probabilities,
+    find_logits,
+    finite,
+    logits_of,
+    tensors_in,
+)
 from vit_demo.trace.own_vit import OwnViT
 from vit_demo.trace.pixels import find_pixels, scale_of
 from vit_demo.trace.probe import Probe, find_blocks, find_patch_size, why_others
@@ -30,6 +39,10 @@ OFFLOADED = "Weights of this network are not in memory (on the meta device): loa
 NO_PICTURES = (
     "This network gives {}, not logits [B, K] of a picture: pass output= with a function that makes them of what it "
     "returns, or the network inside it."
+)
+NOT_FINITE = (
+    "The outputs of this network are {} for pixels of plain noise: look for weights that are not numbers, a division "
+    "by 0, or half precision."
 )
 COMPILED = "This network is compiled: pass the one that torch.compile was given."
 
@@ -161,7 +174,7 @@ def _probe(
         )
     where = find_logits(output, probe.sources, wanted)
     logits = logits_of(output, where)
-    raw = logits if callable(where) else tensors_in(output)[where]
+    raw, logits = logits if callable(where) else tensors_in(output)[where], _checked(finite(logits))
     parts = find_blocks(probe)
     num_tokens, tokens = probe.shapes[0][2], first_of(probe.tokens[parts[2]][1])
     if num_tokens not in tokens.shape[:2]:
@@ -194,6 +207,12 @@ def _probe(
         num_registers=prefix,
     )
     return _Found(probe, config, parts, noise, where, raw, logits)
+
+
+def _checked(logits: Tensor) -> Tensor:
+    if not logits.is_meta and not logits.isfinite().all():
+        raise PresetError(NOT_FINITE.format("not numbers (NaN)" if logits.isnan().any() else "infinite"))
+    return logits
 
 
 def _check_calls(probe: Probe, blocks: list[str]) -> None:

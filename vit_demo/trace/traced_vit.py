@@ -18,7 +18,7 @@ from vit_demo.model.pooling import pooled_slices
 from vit_demo.model.resample import Resampled, num_bytes
 from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
-from vit_demo.trace.outputs import Undo, logits_of
+from vit_demo.trace.outputs import Undo, finite, logits_of
 from vit_demo.trace.reasons import NO_PROJECTION, NOT_SEEN
 from vit_demo.trace.running import in_eval, keep_order, parameters_of, replacing, running_in
 from vit_demo.trace.structure import Structure
@@ -137,7 +137,8 @@ class TracedViT(nn.Module):
         made_by = self.already if self.already in ("softmax", "sigmoid") else ""
         with Undo() if made_by else nullcontext() as undo:
             found = logits_of(self.module(images, **options), self.structure.output)
-        return undo.logits(found, made_by) if undo else found
+        found = undo.logits(found, made_by) if undo else found
+        return found if self.is_own else finite(found)
 
     def options(self, images: Tensor, patch_size: int) -> dict[str, Any]:
         """What the network gets beside the images ``[B, C, height, width]``, if it is one of transformers.
