@@ -1,4 +1,4 @@
-"""Classes that are masked out, however that is written: what is said of the others is that of a network without them."""
+"""Classes that are masked out, however that is written: of the others is said what a network without them says."""
 
 from collections.abc import Callable
 

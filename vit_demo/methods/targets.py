@@ -79,7 +79,7 @@ def input_gradient(
     Returns:
         ``[B, C, height, width]`` float32.
     """
-    with torch.enable_grad():
+    with torch.inference_mode(False), torch.enable_grad():
         x = images.detach().clone().requires_grad_()
         score = class_scores(model(x, **options), target, against).sum()
         (gradient,) = torch.autograd.grad(score, x)

@@ -44,6 +44,7 @@ NOT_FINITE = (
     "The outputs of this network are {} for pixels of plain noise: look for weights that are not numbers, a division "
     "by 0, or half precision."
 )
+INFERENCE = "This network runs under torch.inference_mode, so it has no gradients: use torch.no_grad in it instead."
 COMPILED = "This network is compiled: pass the one that torch.compile was given."
 
 MOST_FOUND = 8
@@ -174,9 +175,10 @@ def _probe(
         )
     where = find_logits(output, probe.sources, wanted)
     logits = logits_of(output, where)
-    raw, logits = logits if callable(where) else tensors_in(output)[where], _checked(finite(logits))
+    raw, logits = logits if callable(where) else tensors_in(output)[where], finite(logits)
     parts = find_blocks(probe)
     num_tokens, tokens = probe.shapes[0][2], first_of(probe.tokens[parts[2]][1])
+    _check_numbers(logits, tokens)
     if num_tokens not in tokens.shape[:2]:
         raise PresetError(NOT_OF_TOKENS)
     if raw.dim() == 3 and probe.ends_in_head(raw, parts[2]):
@@ -209,10 +211,12 @@ def _probe(
     return _Found(probe, config, parts, noise, where, raw, logits)
 
 
-def _checked(logits: Tensor) -> Tensor:
+def _check_numbers(logits: Tensor, tokens: Tensor) -> None:
+    """``PresetError`` if the logits are not finite, or nothing of the tokens can have a gradient."""
+    if tokens.is_inference():
+        raise PresetError(INFERENCE)
     if not logits.is_meta and not logits.isfinite().all():
         raise PresetError(NOT_FINITE.format("not numbers (NaN)" if logits.isnan().any() else "infinite"))
-    return logits
 
 
 def _check_calls(probe: Probe, blocks: list[str]) -> None:
@@ -249,6 +253,8 @@ def _adapt(
     prefix = config.num_registers
     network = TracedViT(module, config, structure)
     structure = network.structure = replace(structure, projections=proved_projections(network, probe))
+    if probe.sets_gradients and not head.has_gradients(network, noise):
+        network.structure = structure = replace(structure, keeps_gradients=True)
     head.head_gradient(network, output)  # refuses a network without gradients
     error: PresetError | None = None
     try:

@@ -79,6 +79,16 @@ def reads_evenly(network: TracedViT, output: Any) -> bool:
     return all(bool(run.max() - run.min() <= rounding * run.max()) for run in runs)
 
 
+def has_gradients(network: TracedViT, images: Tensor) -> bool:
+    """Whether a gradient of the logits reaches the tokens before the first block."""
+    with torch.inference_mode(False), torch.enable_grad():
+        logits = network(images.detach().clone().requires_grad_(), trace := Trace(record_tokens=True))
+        if not logits.requires_grad or not trace.tokens[0].requires_grad:
+            return False
+        (gradient,) = torch.autograd.grad(_mixed(logits).sum(), trace.tokens[0], allow_unused=True)
+    return gradient is not None
+
+
 def pools(network: TracedViT, images: Tensor) -> bool:
     """Whether the head of a network with attention pooling reads what that gives."""
     with torch.inference_mode(False), torch.enable_grad():

@@ -20,7 +20,7 @@ from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
 from vit_demo.trace.outputs import Undo, finite, logits_of
 from vit_demo.trace.reasons import NO_PROJECTION, NOT_SEEN
-from vit_demo.trace.running import in_eval, keep_order, parameters_of, replacing, running_in
+from vit_demo.trace.running import KeptGradients, in_eval, keep_order, parameters_of, replacing, running_in
 from vit_demo.trace.structure import Structure
 from vit_demo.trace.trace import Trace
 
@@ -135,7 +135,8 @@ class TracedViT(nn.Module):
     def _logits(self, images: Tensor, options: dict[str, Any]) -> Tensor:
         """The logits in what the network returns, or those behind its probabilities."""
         made_by = self.already if self.already in ("softmax", "sigmoid") else ""
-        with Undo() if made_by else nullcontext() as undo:
+        keeps = self.structure.keeps_gradients and torch.is_grad_enabled()
+        with Undo() if made_by else nullcontext() as undo, KeptGradients() if keeps else nullcontext():
             found = logits_of(self.module(images, **options), self.structure.output)
         found = undo.logits(found, made_by) if undo else found
         return found if self.is_own else finite(found)
