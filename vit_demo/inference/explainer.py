@@ -23,12 +23,14 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import RunOnModel, forward_batch, run_in_memory
 from vit_demo.inference.found import CHANGED, ONLY_IN_MEMORY, UNCLEAR, preset_of, unnormalised, with_notes
 from vit_demo.inference.inputs import (
+    Colours,
     Fit,
     ModelInput,
     OnError,
     Source,
     Transform,
     check_fit,
+    colours_of,
     read_each,
     read_input,
     read_picture,
@@ -119,7 +121,7 @@ class Explainer:
             labels = model.words
             scores = ("softmax" if model.is_softmax else "sigmoid") if scores == "auto" else scores
         self._labels, self._transform, self._scores, self._fit = labels, transform, scores, fit
-        self._output = output
+        self._output, self._measured = output, list[Colours | None]()
         self._module = model if isinstance(model, nn.Module) else None
         if self._module is not None:
             self._patch_size = None if patch_size is None else whole_number(patch_size, "The patch size", 1)
@@ -236,7 +238,11 @@ class Explainer:
         if pixels is not None:
             note = GIVEN if isinstance(image, Tensor) else TRANSFORMED
             preset = replace(preset, assumed=joined(note, preset.note))
-            given = ModelInput.of_tensor(pixels)
+            if picture is not None and self._transform is not None and not self._measured:
+                self._measured.append(colours_of(self._transform, picture.size))
+            colours = None if picture is None else self._measured[0]
+            preset = preset if colours is None else replace(preset, mean=colours[0], std=colours[1])
+            given = ModelInput.of_tensor(pixels, colours)
         else:
             assert picture is not None
             if network.structure.scale is None:
