@@ -1,6 +1,7 @@
 """Relevance begins with what the head reads, whatever its network has beside it: against Chefer's rule written out."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -144,3 +145,81 @@ def test_what_depends_on_the_picture_is_read_as_its_gradient_says(images):
     expected = seen.relevance(score, size / size.sum())
     found = vit_demo.Explainer(module).maps(images[:1], "relevance", 2)
     torch.testing.assert_close(found.flatten(), expected[0], atol=1e-7, rtol=1e-3)
+
+
+BRANCHES: dict[str, tuple[Callable[[], dict[str, Any]], int]] = {
+    "two branches": (lambda: {"block_fn": timm_vision_transformer().ParallelThingsBlock}, 2),
+    "three branches": (lambda: {"block_fn": partial(timm_vision_transformer().ParallelThingsBlock, num_parallel=3)}, 3),
+    "differential attention": (lambda: {"attn_layer": "diff", "num_heads": 2}, 2),
+    "one after the other": (dict, 1),
+}
+
+
+def timm_vision_transformer() -> Any:
+    return pytest.importorskip("timm").models.vision_transformer
+
+
+@pytest.mark.parametrize("is_short", [True, False])
+@pytest.mark.parametrize("name", BRANCHES)
+def test_rollout_of_branches_that_read_the_same_tokens_is_their_mean(name, is_short, images, monkeypatch, tmp_path):
+    monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 1 << 18 if is_short else 0)
+    options, count = BRANCHES[name]
+    module = timm_vit(depth=2, **options())()
+    with Explicit() as seen, torch.no_grad():
+        module(images[:1])
+    matrices = torch.stack(seen.matrices).mean(2).unflatten(0, (2, count)).mean(1)[:, 0]  # [blocks, N, N]
+    one = torch.eye(17)
+    expected = (matrices[1] + one) / 2 @ (matrices[0] + one) / 2
+    explainer = vit_demo.Explainer(module)
+    ex, (again, _) = explainer(images[0]), explainer.batch(images)
+    ex.save(tmp_path / "result.safetensors")
+    loaded = vit_demo.load_result(tmp_path / "result.safetensors")
+    for one in (ex, again, loaded):
+        torch.testing.assert_close(torch.tensor(one.rollout()).flatten(), expected[0, 1:], atol=1e-6, rtol=1e-4)
+        torch.testing.assert_close(
+            torch.tensor(one.rollout(query=(1, 2))).flatten(), expected[7, 1:], atol=1e-6, rtol=1e-4
+        )
+
+
+class PoolsOwnMean(Own):
+    """Attention pooling by a query of the tokens' mean, in two heads of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.kv = nn.Linear(24, 24), nn.Linear(24, 48)
+
+    def forward(self, images: Tensor) -> Tensor:
+        x = self.stem(images).flatten(2).mT + self.place
+        for layer in self.layers:
+            x = layer(x)
+        q = self.q(x.mean(1, keepdim=True)).unflatten(2, (2, 12)).transpose(1, 2)
+        k, v = self.kv(x).unflatten(2, (2, 2, 12)).permute(2, 0, 3, 1, 4)
+        return self.head(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(1))
+
+
+POOLS: dict[str, Callable[[], nn.Module]] = {
+    "timm": timm_vit(global_pool="map", class_token=False),
+    "timm beside a class token": timm_vit(global_pool="map"),
+    "transformers": lambda: siglip("SiglipVisionModel"),
+    "own, two heads": PoolsOwnMean,
+}
+
+
+@pytest.mark.parametrize("heads_first", [False, True])
+@pytest.mark.parametrize("name", POOLS)
+def test_attention_pooling_has_relevance_of_its_own(name, heads_first, images):
+    torch.manual_seed(0)
+    module = POOLS[name]().eval()
+    with Explicit() as seen:
+        found = module(images.clone().requires_grad_())
+        scores = getattr(found, "pooler_output", found)[:, 3].sum()
+    both = [*seen.pooling, *seen.matrices]
+    products = [x * slope for x, slope in zip(both, torch.autograd.grad(scores, both), strict=True)]
+    bars = [one.mean(1).relu() if heads_first else one.relu().mean(1) for one in products]
+    joint = torch.eye(bars[1].shape[1])
+    for bar in bars[1:]:
+        joint = joint + bar @ joint  # Chefer's rule for self-attention
+    expected = F.pad(bars[0], (bars[1].shape[1] - bars[0].shape[2], 0)) @ joint  # and for the query of another
+    given = {"label": lambda z: z[:, 3], "average_heads_first": heads_first}
+    maps = vit_demo.Explainer(module).maps(images, "relevance", **given)
+    torch.testing.assert_close(maps.flatten(1), expected[:, 0, -16:].detach(), atol=1e-6, rtol=1e-3)

@@ -52,6 +52,7 @@ class Trace:
             heads; None where the head reads the tokens in another way.
         early: ``[B, blocks + 1, K]``: the logits that the head makes of the tokens before the first block and after
             each; None unless a result kept them.
+        together: How many attentions after each other read the same tokens: those of a block with parallel branches.
         pooled: Of that query, in a pass with gradients, the values ``[B, P, N', e]`` and the output ``[B, P, 1, e]``.
 
     Example:
@@ -72,6 +73,7 @@ class Trace:
     kept_patches: Tensor | None = None
     pooling: Tensor | None = None
     early: Tensor | None = None
+    together: int = 1
 
     def __post_init__(self, blocks: Iterable[nn.Module]) -> None:
         self._blocks, self._running = list(blocks), ExitStack()
@@ -126,8 +128,11 @@ class Trace:
     def to(self, device: str) -> Trace:
         """A copy on another device."""
         q, k, v, tokens = ([tensor.to(device) for tensor in kept] for kept in (self.q, self.k, self.v, self.tokens))
-        rest = (None if x is None else x.to(device) for x in (self.kept_patches, self.pooling, self.early))
-        return Trace((), self.grid, self.num_prefix_tokens, q, k, v, self.record_tokens, tokens, *rest)
+        kept, pooling, early = (
+            None if x is None else x.to(device) for x in (self.kept_patches, self.pooling, self.early)
+        )
+        given = (self.grid, self.num_prefix_tokens, q, k, v, self.record_tokens, tokens, kept, pooling, early)
+        return Trace((), *given, self.together)
 
     @property
     def num_bytes(self) -> int:

@@ -97,6 +97,7 @@ class TracedViT(nn.Module):
             raise PresetError("Patches cannot be removed from this network: its head needs a token for each.")
         if trace is not None:
             trace.start((images.shape[2] // p, images.shape[3] // p), self.config.num_prefix_tokens, kept_patches)
+            trace.together = self.calls_per_block
         prefix, kept = self.config.num_prefix_tokens, None
         if kept_patches is not None:  # the tokens of the sequence, prefix included
             first = torch.arange(prefix, device=kept_patches.device).expand(len(kept_patches), -1)
