@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 import vit_demo
 from tests.trace.networks import of_this_package, timm_vit
+from tests.trace.test_what_is_read import Dense
 from vit_demo.errors import InputError
 from vit_demo.methods import METHODS
 
@@ -67,3 +69,20 @@ def test_functions_that_say_the_same_give_the_same_map(method):
         lambda z: z.log_softmax(1)[:, 3] + z.logsumexp(1),  # through what no rule covers
     ):
         torch.testing.assert_close(explainer.maps(x, method, same), one, atol=1e-5, rtol=1e-3)
+
+
+RESIZES: dict[str, Callable[[Tensor], Tensor]] = {
+    "bilinear": lambda x: F.interpolate(x, scale_factor=8, mode="bilinear"),
+    "bicubic": lambda x: F.interpolate(x, scale_factor=8, mode="bicubic"),
+    "nearest": lambda x: F.interpolate(x, scale_factor=8, mode="nearest"),
+    "antialiased": lambda x: F.interpolate(x, size=(6, 6), mode="bilinear", antialias=True),
+    "an adaptive mean": lambda x: F.adaptive_avg_pool2d(x, (3, 3)),
+}
+
+
+@pytest.mark.parametrize("method", ["libra_fullgrad", "attnlrp"])
+@pytest.mark.parametrize("name", RESIZES)
+def test_no_rule_is_missing_where_a_dense_head_resizes(name, method):
+    module, x = Dense(RESIZES[name]).eval(), torch.randn(1, 3, 32, 32)
+    values = vit_demo.Explainer(module, output=lambda o: o.mean((2, 3))).maps(x, method, lambda z: z.softmax(1)[:, 2])
+    assert values.any()

@@ -45,7 +45,9 @@ _LINEAR = {
     "MaskedScatter", "MaskedSelect", "Max", "Maximum", "Mean", "Minimum", "Mm", "Mv", "NativeBatchNorm",
     "NativeDropout", "Permute", "PreluKernel", "Relu", "Repeat", "ReshapeAlias", "Roll", "Scatter",
     "Select", "Slice", "Split", "SplitWithSizes", "Squeeze", "Stack", "StdMean", "Sum", "T", "Transpose",
-    "Tril", "Triu", "Unbind", "Unfold", "UnsafeSplit", "Unsqueeze", "VarMean", "ViewAsComplex", "ViewAsReal", "Where",
+    "Tril", "Triu", "Unbind", "Unfold", "UnsafeSplit", "Unsqueeze", "UpsampleBicubic2D", "UpsampleBicubic2DAa",
+    "UpsampleBilinear2D", "UpsampleBilinear2DAa", "UpsampleLinear1D", "UpsampleNearest1D", "UpsampleNearest2D",
+    "UpsampleNearestExact2D", "AdaptiveAvgPool2D", "VarMean", "ViewAsComplex", "ViewAsReal", "Where",
     "_Activation", "_Attention", "_ConstantAttention", "_LayerNorm", "_Linear",
 }  # fmt: skip
 """Nodes of torch's graph whose output is linear in their input, or for every sign of it."""

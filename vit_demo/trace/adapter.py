@@ -44,6 +44,10 @@ NOT_FINITE = (
     "The outputs of this network are {} for pixels of plain noise: look for weights that are not numbers, a division "
     "by 0, or half precision."
 )
+WHOLE_CLIP = (
+    "This is a network of pictures and words: pass its part for pictures, .visual, for an embedding; for classes that "
+    "are words, CLIPModel or SiglipModel of transformers."
+)
 INFERENCE = "This network runs under torch.inference_mode, so it has no gradients: use torch.no_grad in it instead."
 COMPILED = "This network is compiled: pass the one that torch.compile was given."
 
@@ -79,6 +83,8 @@ def adapt(
     """
     if isinstance(module, ViT):
         return OwnViT(module)
+    if output is None and all(hasattr(module, name) for name in ("visual", "encode_image", "encode_text")):
+        raise PresetError(WHOLE_CLIP)  # of open_clip or OpenAI
     size = (image_size, image_size) if isinstance(image_size, int) else image_size
     changes, found = _found.setdefault(module, (Changes(), {}))
     before = changes.state_of(module)
