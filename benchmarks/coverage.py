@@ -19,7 +19,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from multiprocessing import get_context
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -106,8 +105,12 @@ def check(module: nn.Module, *, from_folder: bool = True) -> list[str]:
         close(attention_matrix(trace, block), matrix.detach()) for block, matrix in enumerate(explicit.matrices)
     ):
         return [*wrong, "attention"]
-    gradients = torch.autograd.grad(score, explicit.matrices)
-    if not close(relevance(network, images, 0).flatten(), _relevance(network, trace, explicit.matrices, gradients)):
+    with_tokens = Trace(record_tokens=True)
+    with torch.no_grad():
+        network(images, with_tokens)
+    shares, prefix = pooling_weights(network, with_tokens, 0), network.config.num_prefix_tokens
+    expected = explicit.relevance(score, shares, network.calls_per_block)[0, prefix:]
+    if not close(relevance(network, images, 0).flatten(), expected):
         wrong.append("relevance")
     if not network.structure.drops:
         return wrong
@@ -132,17 +135,6 @@ def _from_folder(module: nn.Module) -> TracedViT:
             timm.models.save_for_hf(module, folder, safe_serialization=True)
         preset = find_preset(folder)
         return load_model(preset, preset.default_patch_size)
-
-
-def _relevance(network: TracedViT, trace: Trace, matrices: list[Tensor], gradients: Any) -> Tensor:
-    start = pooling_weights(network, trace).expand(1, -1).double()
-    row, size = start, network.calls_per_block
-    products = [
-        (matrix * gradient).relu().mean(1).double() for matrix, gradient in zip(matrices, gradients, strict=True)
-    ]
-    for first in reversed(range(0, len(products), size)):
-        row = row + (row[:, None] @ torch.stack(products[first : first + size]).sum(0))[:, 0]
-    return (row - start)[0, network.config.num_prefix_tokens :].detach()
 
 
 def check_structure(name: str) -> list[str]:

@@ -11,11 +11,12 @@ from torch.overrides import TorchFunctionMode
 
 
 class Explicit(TorchFunctionMode):
-    """Every attention of a network as a matrix, with its graph; the network computes with it."""
+    """Every attention of a network as a matrix, with its graph, and that of pooling; the network computes with it."""
 
     def __init__(self, dropped: Tensor | None = None) -> None:
         super().__init__()
         self.matrices: list[Tensor] = []
+        self.pooling: list[Tensor] = []  # [B, P, 1, N]
         self.dropped = dropped  # [N], true where no token may look
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -48,3 +49,20 @@ class Explicit(TorchFunctionMode):
     def _keep(self, matrix: Tensor) -> None:
         if matrix.shape[-1] == matrix.shape[-2]:
             self.matrices.append(matrix)
+        elif matrix.shape[-2] == 1:
+            self.pooling.append(matrix)
+
+    def relevance(self, score: Tensor, shares: Tensor, together: int = 1) -> Tensor:
+        """Chefer's rule, from the shares ``[B, N]`` of the last tokens in what the head reads beside pooling.
+
+        ``together`` attentions of a block read the same tokens. The shares themselves are left out.
+        """
+        both = [*self.pooling, *self.matrices]
+        slopes = torch.autograd.grad(score, both, materialize_grads=True)
+        passed = [(one * slope).relu().mean(1) for one, slope in zip(both, slopes, strict=True)]
+        row, blocks = shares.to(score), passed[len(self.pooling) :]
+        for one in passed[: len(self.pooling)]:
+            row = row + F.pad(one[:, 0], (shares.shape[1] - one.shape[2], 0))
+        for first in reversed(range(0, len(blocks), together)):
+            row = row + (row[:, None] @ torch.stack(blocks[first : first + together]).sum(0))[:, 0]
+        return (row - shares).detach()

@@ -110,7 +110,6 @@ def test_options_of_maps_are_those_of_a_result(module, batch):
     ("arguments", "kind", "words"),
     [
         (("nothing",), InputError, "no method"),
-        (("rollout", 1), InputError, "does not depend on a class"),
         (("relevance", 99), LabelError, "no class 99"),
         (("relevance", "zebra"), LabelError, "no class 'zebra'"),
         (("relevance", [0, 1]), InputError, "2 labels for 3 images"),
@@ -120,6 +119,18 @@ def test_options_of_maps_are_those_of_a_result(module, batch):
 def test_a_bad_choice_is_named(module, batch, arguments, kind, words):
     with pytest.raises(kind, match=words):
         vit_demo.Explainer(module, labels=NAMES).maps(batch, *arguments)
+
+
+@pytest.mark.parametrize(
+    "given", [0, [1, 2, 0], np.array([1, 2, 0]), np.int64(1), np.array(1), torch.tensor([1, 2, 0])]
+)
+def test_labels_may_be_an_array_and_say_nothing_to_some_methods(module, batch, given):
+    explainer, alone = vit_demo.Explainer(module), np.broadcast_to(np.asarray(given), 3)
+    found = explainer.maps(batch, "relevance", given)
+    expected = [explainer.maps(batch[i : i + 1], "relevance", int(alone[i]))[0] for i in range(3)]
+    torch.testing.assert_close(found, torch.stack(expected), atol=1e-6, rtol=1e-4)
+    with pytest.warns(UserWarning, match="rollout does not depend on a class"):
+        torch.testing.assert_close(explainer.maps(batch, "rollout", given), explainer.maps(batch, "rollout"))
 
 
 @pytest.mark.parametrize("options", [{"block": 9}, {"head": 9}, {"query": (9, 0)}, {"query": 3}, {"blocks": 0}])

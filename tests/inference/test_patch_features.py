@@ -13,7 +13,7 @@ from vit_demo.inference import patch_features
 from vit_demo.inference.cache import ByteCache
 from vit_demo.web.catalog.example_digits import example_picture
 
-from ..trace.networks import own
+from ..trace.networks import own, randomize
 
 
 @pytest.fixture(scope="module")
@@ -227,3 +227,54 @@ def test_the_gradient_is_that_of_finite_differences():
         assert other[place] == pytest.approx(float(change[2] - change[4]), rel=1e-3, abs=1e-7)
     with pytest.raises(vit_demo.LabelError):
         ex.gradient("9")
+
+
+def of_one_network(kind: str):
+    """Two results of one network in memory, which a caller gets in four ways."""
+    module, x = own(), torch.randn(2, 3, 32, 32)
+    if kind == "two calls":
+        return module, [vit_demo.explore(one, module) for one in x]
+    if kind == "two explainers, other labels":
+        return module, [
+            vit_demo.Explainer(module, labels=names)(one) for one, names in zip(x, (list("abcde"), None), strict=True)
+        ]
+    if kind == "one explainer":
+        return module, list(map(vit_demo.Explainer(module), x))
+    return module, list(vit_demo.explore_batch(x, module))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["two calls", "two explainers, other labels", "one explainer", "a batch"])
+def test_two_results_of_one_network_in_memory_are_compared(kind):
+    module, (first, second) = of_one_network(kind)
+    with torch.no_grad():
+        x = module.stem(torch.cat([first.pixels, second.pixels])).flatten(2).mT + module.place
+        for layer in module.layers:
+            x = layer(x)
+    expected = torch.cosine_similarity(x[0, 5], x[1], dim=-1).reshape(4, 4)
+    np.testing.assert_allclose(first.similarity((1, 1), other=second), expected, atol=1e-5)
+    together = x.flatten(0, 1).double() - x.flatten(0, 1).double().mean(0)
+    component = (together @ torch.linalg.svd(together)[2][0])[:16].reshape(4, 4)
+    found = first.pca(components=1, other=second)[..., 0]
+    np.testing.assert_allclose(np.abs(found), component.abs(), atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda module: torch.nn.init.normal_(module.head.weight),
+        lambda module: [parameter.data.mul_(1.1) for parameter in module.parameters()],
+        lambda module: setattr(module.head.weight, "data", torch.randn(5, 24)),
+        lambda module: module.load_state_dict(randomize(own()).state_dict()),
+        None,
+    ],
+)
+def test_results_of_other_weights_are_of_another_model(change):
+    module, x = own(), torch.randn(3, 32, 32)
+    first = vit_demo.explore(x, module)
+    if change is not None:
+        change(module)
+    second = vit_demo.explore(x, own() if change is None else module)  # equal weights, and yet another network
+    with pytest.raises(InputError, match="use one model"):
+        first.similarity((0, 0), other=second)

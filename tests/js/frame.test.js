@@ -298,7 +298,7 @@ test("what one can do next is said at rest alone, of the page's own digit and of
   assert.equal(rub({ found: { ...found, is_minimal: true } }, [1, 2], 0.01), "No fewer are known.");
   assert.equal(rub({ found: { ...found, is_minimal: false } }, [1, 2], 0.01), "Fewer may do.");
   assert.equal(rub({ found: { ...found, is_minimal: true } }, [1], 0.9), "", "other squares are out now");
-  assert.equal(rub({ found: { patches: null } }), "Whatever is rubbed out, it says 7 down to its last square.");
+  assert.equal(rub({ found: { patches: null } }), "It says 7 in all that was tried, down to every single last square.");
   assert.equal(rub({ whole: resultOf([1]), result: resultOf([1]) }), "", "one class cannot become another");
 });
 

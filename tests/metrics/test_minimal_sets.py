@@ -1,15 +1,21 @@
 """Sets of patches that are enough, and that are needed: on networks whose answer is known, and against every subset."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+from vit_demo.images import digit_to_tensor
+from vit_demo.methods import libra_fullgrad
 from vit_demo.metrics import necessary_set, sufficient_set
 from vit_demo.trace import OwnViT, TracedViT
+from vit_demo.weights import find_preset
+from vit_demo.weights.checkpoints import load_model
 
 Network = Callable[..., TracedViT]
 
@@ -126,11 +132,14 @@ def test_of_a_real_network_no_single_patch_can_be_left_out(network: Network, sha
         assert not keeps([p for p in range(16) if p not in removed])
         for back in removed:
             assert len(removed) == 1 or keeps([p for p in range(16) if p not in removed or p == back])
-        smallest = next(
-            size for size in range(1, 16)
-            if any(not keeps([p for p in range(16) if p not in gone]) for gone in combinations(range(16), size))
-        )  # fmt: skip
-        assert smallest <= len(removed) <= smallest + 4
+        before = model(images)[0].softmax(0)[target]
+
+        def is_lost(logits: Tensor, target: int = target, before: Tensor = before) -> Tensor:
+            return logits.argmax(1) != target if share is None else logits.softmax(1)[:, target] < share * before
+
+        smallest = smallest_by_brute_force(model, images, is_lost, len(removed))
+        assert len(removed) == smallest or share is not None
+        assert smallest <= len(removed) <= smallest + 1
 
 
 def test_when_the_passes_are_used_up_the_best_set_so_far_is_returned(network: Network) -> None:
@@ -143,3 +152,71 @@ def test_when_the_passes_are_used_up_the_best_set_so_far_is_returned(network: Ne
     for wrong in ({"share": 0.0}, {"share": 1.5}, {"max_passes": 3}):
         with pytest.raises(ValueError, match=r"must be above 0|allow 30 or more"):
             sufficient_set(model, IMAGES, 1, values, **wrong)
+
+
+def smallest_by_brute_force(
+    model: TracedViT, images: Tensor, is_lost: Callable[[Tensor], Tensor], most: int
+) -> int | None:
+    """How few of 16 patches lose the class when they are removed; None if so many do not."""
+    for size in range(1, most + 1):
+        sets = list(combinations(range(16), size))
+        present = torch.ones(len(sets), 16, dtype=torch.bool)
+        present[torch.arange(len(sets))[:, None], torch.tensor(sets)] = False
+        kept = present.nonzero()[:, 1].unflatten(0, (len(sets), -1))
+        logits = torch.cat([model(images.expand(len(part), -1, -1, -1), kept_patches=part) for part in kept.split(256)])
+        if is_lost(logits).any():
+            return size
+    return None
+
+
+def is_another(target: int, logits: Tensor) -> Tensor:
+    return logits.argmax(1) != target
+
+
+def cases(network: Network) -> Iterator[tuple[TracedViT, Tensor]]:
+    for seed in range(160):
+        torch.manual_seed(seed)
+        yield network(), torch.randn(1, 3, 16, 16)
+    digits, model = np.load("checkpoints/digits.npz")["images"], load_model(find_preset("digits-tiny"), 7).resized(7)
+    for digit in digits[:40]:
+        yield model, digit_to_tensor(digit)[0]
+
+
+def test_what_is_needed_of_16_patches_is_the_smallest_that_there_is(network: Network) -> None:
+    sizes = []
+    with torch.no_grad():
+        for number, (model, images) in enumerate(cases(network)):
+            target, values = int(model(images).argmax()), libra_fullgrad(model, images)[0]
+            found = necessary_set(model, images, target, values)
+            size = None if found is None else len(found.patches)
+            least = smallest_by_brute_force(model, images, partial(is_another, target), min(4, size or 4))
+            assert least == size or (least is None and (size is None or size > 4)), f"case {number}"
+            sizes.append(size or 16)
+    assert [sizes.count(size) >= 5 for size in range(1, 5)] == [True] * 4, "of all sizes"
+
+
+@pytest.mark.parametrize("share", [None, 0.5])
+@pytest.mark.parametrize("last", range(16))
+def test_a_class_that_one_patch_alone_does_not_keep_is_lost_by_all_others(network: Network, last: int, share) -> None:
+    others = [(patch,) for patch in range(16) if patch != last]
+    model, values = planted(network, *others), torch.arange(16.0).reshape(4, 4)
+    found = necessary_set(model, IMAGES, 1, values, share=share)
+    assert set(found.patches) == at(*(patch for patch in range(16) if patch != last))
+    assert found.prediction == 0
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_few_patches_that_change_the_class_are_found_where_a_map_is_wrong(network: Network, size: int) -> None:
+    """Each patch beside a few brings the class back, so what a map begins with never loses it."""
+
+    class Fragile(Planted):
+        def forward(self, images: Tensor, trace=None, *, patch_size=None, kept_patches=None) -> Tensor:
+            there = torch.zeros(len(images), 16).scatter(1, kept_patches, 1.0).bool()
+            lost = (~there[:, 3 : 3 + size]).all(1) & (there.sum(1) >= 16 - size)
+            hint = 0.1 * (~there[:, 3 : 3 + size]).sum(1)
+            return torch.stack([4.0 * lost + hint, 2 - 2.0 * lost], dim=1)
+
+    values = torch.arange(16.0)
+    values[3 : 3 + size] = -1
+    found = necessary_set(Fragile(network(num_classes=2).module), IMAGES, 1, values.reshape(4, 4))
+    assert set(found.patches) == at(*range(3, 3 + size))

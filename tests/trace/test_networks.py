@@ -17,7 +17,7 @@ from vit_demo.methods.attnlrp import attnlrp
 from vit_demo.methods.norm_attention import norm_attention
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.rollout import rollout
-from vit_demo.methods.targets import pooling_weights
+from vit_demo.model.pooling import pooled_slices
 from vit_demo.trace import Trace, TracedViT, adapt
 from vit_demo.trace.probe import find_patch_size
 
@@ -103,13 +103,11 @@ def test_relevance_is_that_of_explicit_matrices(network, images, is_short, monke
     monkeypatch.setattr(sys.modules["vit_demo.methods.relevance"], "is_short", lambda q: is_short)
     with Explicit() as explicit:
         scores = plain(network.module, images.clone().requires_grad_())[:, 3].sum()
-    gradients = torch.autograd.grad(scores, explicit.matrices)
-    _, trace = traced(network, images)
-    start = pooling_weights(network, trace).expand(2, -1)
-    row = start
-    for matrix, gradient in zip(reversed(explicit.matrices), reversed(gradients), strict=True):
-        row = row + (row[:, None] @ (matrix * gradient).relu().mean(1))[:, 0]
-    expected = (row - start)[:, network.config.num_prefix_tokens :].unflatten(1, (4, 4)).detach()
+    prefix = network.config.num_prefix_tokens
+    shares = torch.zeros(2, prefix + 16)
+    for run in [] if explicit.pooling else pooled_slices(network.config.pool, prefix):
+        shares[:, run] += 1 / len(shares[0, run]) / len(pooled_slices(network.config.pool, prefix))
+    expected = explicit.relevance(scores, shares)[:, prefix:].unflatten(1, (4, 4))
     torch.testing.assert_close(relevance(network, images, 3), expected, atol=1e-6, rtol=1e-3)
 
 

@@ -2,11 +2,14 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 import transformers
+from torch import Tensor, nn
 
 import vit_demo
+from vit_demo.errors import PresetError
 
-from .networks import own
+from .networks import own, timm_vit
 
 
 def test_flex_attention_is_named_with_gradients_too():
@@ -39,3 +42,32 @@ def test_a_sentence_of_the_network_is_passed_on_as_it_is(error):
     with pytest.raises(type(error)) as raised:
         vit_demo.explore(torch.zeros(3, 32, 32), module)
     assert str(raised.value) == str(error) and type(raised.value) is type(error)
+
+
+class WholeClip(nn.Module):
+    """As open_clip and OpenAI write theirs."""
+
+    def __init__(self, returns: str) -> None:
+        super().__init__()
+        self.visual, self.returns = timm_vit(num_classes=0)(), returns
+        self.logit_scale = nn.Parameter(torch.ones(()))
+
+    def encode_image(self, images: Tensor) -> Tensor:
+        return self.visual(images)
+
+    def encode_text(self, texts: Tensor) -> Tensor:
+        return texts
+
+    def forward(self, image: Tensor | None = None, text: Tensor | None = None):
+        x = F.normalize(self.encode_image(image), dim=-1)
+        found = {"image_features": x, "text_features": text, "logit_scale": self.logit_scale.exp()}
+        return found if self.returns == "dict" else tuple(found.values()) if self.returns == "tuple" else x
+
+
+@pytest.mark.parametrize("returns", ["tuple", "dict", "tensor"])
+def test_a_whole_clip_names_its_part_for_pictures(returns, images):
+    module = WholeClip(returns).eval()
+    with pytest.raises(PresetError, match=r"\.visual, for an embedding; .* CLIPModel"):
+        vit_demo.Explainer(module)(images[0])
+    ex = vit_demo.Explainer(module.visual)(images[0])
+    assert not ex.labels and ex.rollout().shape == (4, 4)

@@ -20,28 +20,29 @@ from vit_demo.images import ImageSource
 from vit_demo.inference import maps, words
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import RunOnModel, forward_batch, run_in_memory
-from vit_demo.inference.found import CHANGED, ONLY_IN_MEMORY, UNCLEAR, unnormalised, with_notes
+from vit_demo.inference.found import CHANGED, ONLY_IN_MEMORY, UNCLEAR, preset_of, unnormalised, with_notes
 from vit_demo.inference.inputs import (
+    Colours,
     Fit,
     ModelInput,
     OnError,
     Source,
     Transform,
     check_fit,
+    colours_of,
     read_each,
     read_input,
     read_picture,
     source_of,
 )
-from vit_demo.inference.labels import Labels, class_names
+from vit_demo.inference.labels import Labels
 from vit_demo.inference.networks import Named
 from vit_demo.scores import SCORES, Scores, scores_for
 from vit_demo.sentences import joined
 from vit_demo.trace import Output, TracedViT, adapt
 from vit_demo.weights import Preset, find_preset
-from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
+from vit_demo.weights.hub.preprocessing import preprocessing_of
 from vit_demo.weights.taught import Taught
-from vit_demo.words.classifier import WordClassifier
 from vit_demo.words.texts import AS_TYPED
 
 T = TypeVar("T")
@@ -52,7 +53,6 @@ TRANSFORMED = "Its photo was prepared by the transform that was given."
 MOST_CHANNELS = 16
 """Of a picture."""
 
-_numbers = itertools.count(1)
 _presets: dict[str, Preset] = {}
 
 
@@ -120,7 +120,7 @@ class Explainer:
             labels = model.words
             scores = ("softmax" if model.is_softmax else "sigmoid") if scores == "auto" else scores
         self._labels, self._transform, self._scores, self._fit = labels, transform, scores, fit
-        self._output = output
+        self._output, self._measured = output, list[Colours | None]()
         self._module = model if isinstance(model, nn.Module) else None
         if self._module is not None:
             self._patch_size = None if patch_size is None else whole_number(patch_size, "The patch size", 1)
@@ -212,8 +212,7 @@ class Explainer:
         """Runs functions on the network for inputs ``[1, C, height, width]`` of a shape, as results need it."""
         if self._module is None:
             return Named(self._preset, self._preset.check_patch_size(self._patch_size), str(self._place))
-        _, network = self._network((pixels.shape[2], pixels.shape[3]), pixels.shape[1])
-        return partial(run_in_memory, network)
+        return partial(self._run, (pixels.shape[2], pixels.shape[3]), pixels.shape[1])
 
     def prepare(self, image: ImageSource | Tensor, source: Source) -> Prepared:
         """The input of an image, before any pass; raises as when the image is explained."""
@@ -237,7 +236,11 @@ class Explainer:
         if pixels is not None:
             note = GIVEN if isinstance(image, Tensor) else TRANSFORMED
             preset = replace(preset, assumed=joined(note, preset.note))
-            given = ModelInput.of_tensor(pixels)
+            if picture is not None and self._transform is not None and not self._measured:
+                self._measured.append(colours_of(self._transform, picture.size))
+            colours = None if picture is None else self._measured[0]
+            preset = preset if colours is None else replace(preset, mean=colours[0], std=colours[1])
+            given = ModelInput.of_tensor(pixels, colours)
         else:
             assert picture is not None
             if network.structure.scale is None:
@@ -252,8 +255,12 @@ class Explainer:
         if is_unclear:
             warn(UNCLEAR)
         preset = replace(preset, assumed=with_notes(preset.assumed, network.structure.overlaps, is_unclear))
-        run = partial(run_in_memory, network)
+        run = partial(self._run, (height, width), channels)
         return Prepared(replace(given, source=source), preset, network.patch_size, self._fit, run)
+
+    def _run(self, size: tuple[int, int], channels: int, /, *arguments: Any, **options: Any) -> Any:
+        """As ``RunOnModel``, on the network in memory as it is by now."""
+        return run_in_memory(self._traced(size, channels), *arguments, **options)
 
     def _network(self, size: tuple[int, int], channels: int) -> tuple[Preset, TracedViT]:
         """The network for inputs of a size, and what is known of it."""
@@ -263,6 +270,12 @@ class Explainer:
             network = loaded.resized(patch_size)
             network.scores = loaded.scores
             return self._preset, network
+        network = self._traced(size, channels)
+        return preset_of(self._module, network, self._known, self._labels), network
+
+    def _traced(self, size: tuple[int, int], channels: int) -> TracedViT:
+        """The network in memory for inputs of a size; proved again if anything but its weights has changed."""
+        assert self._module is not None
         own = None if hasattr(self._module, "set_input_size") else self._patch_size  # others are resized below
         network = adapt(self._module, size, patch_size=own, in_channels=channels, output=self._output)
         if self._patch_size is not None:
@@ -273,7 +286,7 @@ class Explainer:
         found = network.already if network.already in ("softmax", "sigmoid") and usual != "none" else usual
         network.scores = found if self._scores == "auto" else self._scores
         network.already = network.already if network.scores == network.already else ""
-        return _preset(self._module, network, self._known, self._labels), network
+        return network
 
 
 def _run_together(part: list[Prepared]) -> Iterator[Exploration]:
@@ -281,28 +294,3 @@ def _run_together(part: list[Prepared]) -> Iterator[Exploration]:
     pixels = torch.cat([given.pixels for given, *_ in part])
     for arguments, done in zip(part, part[0].run(forward_batch, pixels), strict=True):
         yield Exploration.of(*arguments, device_name, done)
-
-
-def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Labels | None) -> Preset:
-    config = network.config
-    is_digit = config.in_channels == 1 and config.image_size == 28 and not known.is_known
-    names, note = class_names(known.labels, config.num_classes, labels)
-    return Preset(
-        name=type(module).__name__,
-        title=type(module).__name__,
-        task="digits" if is_digit else "photos",
-        config=config,
-        labels=names,
-        patch_sizes=(network.patch_size,),
-        default_patch_size=network.patch_size,
-        flexible=False,
-        source="memory",
-        parameters=sum(parameter.numel() for parameter in module.parameters()),
-        **{name: getattr(known, name) for name in PREPARED},
-        scores=network.scores,
-        takes_words=isinstance(module, WordClassifier),
-        template=module.template if isinstance(module, WordClassifier) else AS_TYPED,
-        assumed="" if is_digit else joined(known.note, note),
-        note=note,
-        revision=str(next(_numbers)),  # its weights may change, so no result of another time is its own
-    )

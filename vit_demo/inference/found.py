@@ -1,14 +1,22 @@
-"""What the probe of a network in memory has found of its pixels and outputs, and what becomes of it."""
+"""What is known of a network in memory, what its probe has found of its pixels and outputs, and what becomes of it."""
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import torch
+from torch import Tensor, nn
 
 from vit_demo.images import MNIST_MEAN, MNIST_STD
 from vit_demo.inference.inputs import ModelInput
+from vit_demo.inference.labels import Labels, class_names
 from vit_demo.sentences import joined, sentence
+from vit_demo.trace import TracedViT
 from vit_demo.weights import Preset
-from vit_demo.weights.hub.preprocessing import UNKNOWN
+from vit_demo.weights.hub.preprocessing import PREPARED, UNKNOWN, Preprocessing
+from vit_demo.words.classifier import WordClassifier
+from vit_demo.words.texts import AS_TYPED
 
 CHANGED = (
     "This network changes its pixels by more than a factor and an offset for each channel, such as by a resize, so "
@@ -40,3 +48,44 @@ def unnormalised(given: ModelInput, preset: Preset, scale: float, is_known: bool
 def with_notes(assumed: str, overlaps: bool, is_unclear: bool) -> str:
     """A note with what else must be said of a network."""
     return joined(assumed, OVERLAPS if overlaps else "", UNCLEAR if is_unclear else "")
+
+
+_numbers = itertools.count(1)
+_modules: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
+
+
+def preset_of(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Labels | None) -> Preset:
+    """What is known of a network, as that of a preset."""
+    config, tensors = network.config, list(module.parameters())
+    is_digit = config.in_channels == 1 and config.image_size == 28 and not known.is_known
+    names, note = class_names(known.labels, config.num_classes, labels)
+    return Preset(
+        name=type(module).__name__,
+        title=type(module).__name__,
+        task="digits" if is_digit else "photos",
+        config=config,
+        labels=names,
+        patch_sizes=(network.patch_size,),
+        default_patch_size=network.patch_size,
+        flexible=False,
+        source="memory",
+        parameters=sum(parameter.numel() for parameter in tensors),
+        **{name: getattr(known, name) for name in PREPARED},
+        scores=network.scores,
+        takes_words=isinstance(module, WordClassifier),
+        template=module.template if isinstance(module, WordClassifier) else AS_TYPED,
+        assumed="" if is_digit else joined(known.note, note),
+        note=note,
+        # Its weights may change unseen, so tokens of another time, which are kept under this, are not its own.
+        revision=f"{_weights_of(module, tensors)}.{next(_numbers)}",
+    )
+
+
+def _weights_of(module: nn.Module, tensors: Sequence[Tensor]) -> str:
+    """The same for the same network with the same weights, and for nothing else that is in memory meanwhile."""
+    subject = module.vision_model if isinstance(module, WordClassifier) else module  # whatever its words
+    number = _modules.setdefault(subject, next(_numbers))
+    kept = (x for x in (*tensors, *module.buffers()) if not x.is_inference() and not x.is_meta)
+    seen = [(x.data_ptr(), x._version) for x in kept]
+    last = [x.detach().flatten()[-1:].tolist() for x in tensors[-4:]]  # a change of x.data has no version
+    return f"{number}:{hash(str((seen, last)))}"

@@ -11,9 +11,9 @@ import torch
 from vit_demo import metrics
 from vit_demo.checks import whole_number
 from vit_demo.defaults import DEFAULT_METHOD, IMPROBABLE, NUM_RANDOM_ORDERS, NUM_STEPS, Baseline
-from vit_demo.errors import InputError
+from vit_demo.errors import InputError, warn
 from vit_demo.inference.result import Label, Query, Result
-from vit_demo.inference.sequence import as_map, class_index, other_class, query_token
+from vit_demo.inference.sequence import WITHOUT_CLASS, as_map, class_index, other_class, query_token
 from vit_demo.methods import Method, Progress, attention_from, find_method, to_grid
 from vit_demo.methods.attention_rows import attention_rows
 from vit_demo.methods.targets import input_gradient
@@ -68,16 +68,18 @@ def heatmap(
         float32 ``[rows, cols]``, in the method's unit; ``overlay`` knows from it how it is drawn.
 
     Raises:
-        InputError: If there is no such method, it has no such option, a value is out of range, or a label is given to a
-            method that does not depend on it.
+        InputError: If there is no such method, it has no such option, or a value is out of range.
         LabelError: If there is no such class.
+
+    Warns:
+        UserWarning: If a label is given to a method that does not depend on it.
     """
     found = find_method(method)
     found.check_options(options)
     integers = [option.name for option in found.options if option.kind == "integer" and option.name in options]
     options |= {name: int(options[name]) for name in integers}  # NumPy's are no seeds for torch
     if label is not None and not found.class_specific:
-        raise InputError(f"{method} does not depend on a class: leave the label out, or choose another method.")
+        warn(WITHOUT_CLASS.format(method))
     target = _target(ex, label, against) if found.class_specific else None
     options |= comparison(ex, found, target, against)
     token = query_token(ex, options.get("block", -1), options.get("head"), options.get("query"))

@@ -61,7 +61,8 @@ def read_picture(image: images.ImageSource) -> Image.Image:
 def read_input(
     image: images.ImageSource | Tensor, transform: Transform | None
 ) -> tuple[Tensor | None, Image.Image | None]:
-    """The input of a network ``[C, height, width]``, or else the picture that becomes it."""
+    """The input of a network ``[C, height, width]``, if it is known, and the picture that it is of, if there is one."""
+    picture = None
     if isinstance(image, Tensor):
         pixels = image
     else:
@@ -79,7 +80,28 @@ def read_input(
         raise InputError("The input of a network is one picture, a tensor [C, H, W].")
     if not pixels.is_floating_point() or not torch.isfinite(pixels).all():
         raise InputError("The input of a network is normalised: float, and every number finite.")
-    return pixels.detach(), None
+    return pixels.detach(), picture
+
+
+Colours = tuple[tuple[float, ...], tuple[float, ...]]
+"""The mean and standard deviation of each channel, of pixels from 0 to 1, that make an input of a picture."""
+
+
+def colours_of(transform: Transform, size: tuple[int, int]) -> Colours | None:
+    """What a transform does to colours, from a black, a white and a grey picture; None if that is no line."""
+    found = []
+    try:
+        for level in (0, 255, 102):
+            pixels, _ = read_input(Image.new("RGB", size, (level,) * 3), transform)
+            assert pixels is not None
+            found.append(pixels.double().cpu().flatten(1).median(1).values)
+    except Exception:  # of one that divides by the picture's own deviation, for example
+        return None
+    black, white, grey = found
+    slope = white - black
+    if not (slope > 0).all() or ((black + 0.4 * slope - grey).abs() > 0.02 * slope).any():
+        return None
+    return tuple((-black / slope).tolist()), tuple((1 / slope).tolist())
 
 
 def source_of(image: Any, number: int | None = None) -> Source:
@@ -155,11 +177,15 @@ class ModelInput:
         return cls(pixels, geometry, images.model_view(photo, geometry, DISPLAY_SIZE, bars), small)
 
     @classmethod
-    def of_tensor(cls, pixels: Tensor) -> ModelInput:
-        """An input ``[C, height, width]`` as it is, and a picture from its darkest to its lightest number."""
+    def of_tensor(cls, pixels: Tensor, colours: Colours | None = None) -> ModelInput:
+        """An input ``[C, height, width]`` as it is, and its picture; for None from its least number to its largest."""
         height, width = pixels.shape[1:]
         x = pixels.float().cpu()
-        x = (x - x.min()) / (x.max() - x.min()).clamp_min(1e-6)
+        if colours is None:
+            x = (x - x.min()) / (x.max() - x.min()).clamp_min(1e-6)
+        else:
+            mean, std = (x.new_tensor(values)[:, None, None] for values in colours)
+            x = (x * std + mean).clamp(0, 1)
         x = x if len(x) == 3 else x.mean(0, keepdim=True).expand(3, -1, -1)
         picture = Image.fromarray((255 * x).round().byte().permute(1, 2, 0).contiguous().numpy().astype(np.uint8))
         larger = [DISPLAY_SIZE * side // max(width, height) for side in (width, height)]

@@ -67,7 +67,7 @@ def load_result(
         preset, patch_size = _preset(about["preset"]), int(about["patch_size"])
         grid = (int(about["grid"][0]), int(about["grid"][1]))
         q, k, v = ([tensors[f"{kind}.{index}"] for index in range(preset.config.depth)] for kind in "qkv")
-        trace = Trace((), grid, int(about["num_prefix_tokens"]), q, k, v)
+        trace = Trace((), grid, int(about["num_prefix_tokens"]), q, k, v, together=int(about.get("together", 1)))
         trace.kept_patches, trace.pooling = tensors.get("kept_patches"), tensors.get("pooling")
         ex = Exploration(
             preset=preset,
@@ -126,7 +126,11 @@ def _check_parts(ex: Exploration) -> None:
     """``ValueError`` unless the parts of a file are those of one result."""
     preset, (rows, cols), t, box = ex.preset, ex.grid, ex.trace, ex.geometry
     tokens, heads = t.q[0].shape[2], t.q[0].shape[1]
-    if min(rows, cols, heads, ex.patch_size) < 1 or rows * cols != tokens - t.num_prefix_tokens + len(set(ex.dropped)):
+    if (
+        min(rows, cols, heads, ex.patch_size, t.together) < 1
+        or t.num_blocks % t.together
+        or rows * cols != tokens - t.num_prefix_tokens + len(set(ex.dropped))
+    ):
         raise ValueError
     left = sorted(set(range(rows * cols)) - {row * cols + col for row, col in ex.dropped})
     kept = list(range(rows * cols)) if t.kept_patches is None else t.kept_patches[0].tolist()

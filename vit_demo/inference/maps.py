@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from vit_demo.errors import InputError, LabelError
-from vit_demo.inference.sequence import check_block, check_head, check_patch, find_class
+from vit_demo.errors import InputError, LabelError, warn
+from vit_demo.inference.sequence import WITHOUT_CLASS, check_block, check_head, check_patch, find_class
 from vit_demo.methods import find_method
 from vit_demo.methods.chunking import chunk_size
 from vit_demo.methods.subsets import BATCH_TOKENS
 from vit_demo.trace import TracedViT
 
-Targets = int | str | Sequence[int | str] | Tensor | Callable[[Tensor], Tensor] | None
+Targets = int | str | Sequence[int | str] | Tensor | NDArray[Any] | Callable[[Tensor], Tensor] | None
 """A class for all images, one for each, or a function from the output ``[B, K]`` to scalars ``[B]``."""
 
 
@@ -44,7 +46,8 @@ def maps(
     if options.get("head") is not None:
         check_head(network.config.num_heads, options["head"])
     if targets is not None and not found.class_specific:
-        raise InputError(f"{found.name} does not depend on a class: leave label out.")
+        warn(WITHOUT_CLASS.format(found.name))
+        targets = None
     if against is not None and not found.compares_classes:
         raise InputError(f"{found.name} does not compare two classes: choose another method, or leave against out.")
     if found.class_specific and not network.config.num_classes and not callable(targets):
@@ -91,7 +94,7 @@ def _classes(
     """The classes as int64 ``[B]``, or the function."""
     if targets is None or (callable(targets) and not isinstance(targets, Tensor)):
         return targets
-    if isinstance(targets, Tensor):
+    if isinstance(targets, Tensor | np.ndarray):
         targets = targets.tolist()
     chosen: list[Any] = list(targets) if isinstance(targets, Sequence) and not isinstance(targets, str) else [targets]
     if len(chosen) not in (1, count):

@@ -7,7 +7,7 @@ functions whose first argument is a result are also methods of ``Exploration``.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.result import Result, kept_patches, ranking
 from vit_demo.inference.sequence import check_block, class_index, patch_index
 from vit_demo.scores import to_scores
+from vit_demo.weights.hub.preprocessing import PREPARED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -212,6 +213,13 @@ def _to_grid(ex: Result, values: NDArray[np.floating]) -> NDArray[np.float32]:
 def _same_model(ex: Result, other: Result) -> Result:
     if not hasattr(other, "preset"):
         raise InputError("The other result must be an Exploration, not {0}.", type(other).__name__)
-    if other.preset != ex.preset:
+    if _model_of(other) != _model_of(ex):
         raise InputError(f"Tokens of {ex.preset.name} and {other.preset.name} cannot be compared: use one model.")
     return other
+
+
+def _model_of(ex: Result) -> Any:
+    """What two results of one model share: of a network in memory its weights, and how pictures become its input."""
+    if ex.preset.source != "memory":
+        return ex.preset
+    return ex.preset.revision.partition(".")[0], *(getattr(ex.preset, name) for name in PREPARED)

@@ -127,6 +127,7 @@ def save(ex: Result, path: str | os.PathLike[str]) -> None:
         "fit": ex.fit,
         "grid": ex.grid,
         "num_prefix_tokens": trace.num_prefix_tokens,
+        "together": trace.together,
         "geometry": asdict(ex.geometry),
         "seconds": ex.seconds,
         "device": ex.device,

@@ -15,6 +15,8 @@ from vit_demo.inference.result import Label, Query, Result, kept_patches
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+WITHOUT_CLASS = "{} does not depend on a class, so the label that was given says nothing."
+
 
 def check_patch(grid: tuple[int, int], patch: tuple[int, int]) -> tuple[int, int]:
     """Row and column of a patch."""

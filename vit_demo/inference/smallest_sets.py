@@ -66,7 +66,7 @@ def needed(
         progress: As in ``enough``.
 
     Returns:
-        The set; None if the class stays, whichever patch is left.
+        The set; None if the class stays in all that was tried, among it by each patch that is left alone.
 
     Raises:
         InputError: As in ``enough``.

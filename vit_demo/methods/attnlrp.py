@@ -17,7 +17,7 @@ from vit_demo.methods.gradient_rules import ModifiedBackward, depends, token_gra
 from vit_demo.methods.registry import register
 from vit_demo.methods.targets import Target
 from vit_demo.trace import PassOptions, TracedViT
-from vit_demo.trace.attention_mode import fold
+from vit_demo.trace.attention_mode import LOWEST, fold
 from vit_demo.trace.products import MATMUL, read_product
 from vit_demo.trace.trace import to_grid
 
@@ -166,7 +166,8 @@ def _sum(func: Callable[..., Tensor], *args: Any, **options: Any) -> Tensor:
         while node.name() in _VIEWS and node.next_functions[0][0]:
             node = node.next_functions[0][0]
         if hasattr(node, "bias"):
-            node.bias = bias.detach().flatten()
+            added = bias.detach().flatten().nan_to_num(neginf=LOWEST)  # of a class that is masked out
+            node.bias = added if node.bias is None else node.bias + added
     return func(*args, **options)
 
 

@@ -45,7 +45,9 @@ _LINEAR = {
     "MaskedScatter", "MaskedSelect", "Max", "Maximum", "Mean", "Minimum", "Mm", "Mv", "NativeBatchNorm",
     "NativeDropout", "Permute", "PreluKernel", "Relu", "Repeat", "ReshapeAlias", "Roll", "Scatter",
     "Select", "Slice", "Split", "SplitWithSizes", "Squeeze", "Stack", "StdMean", "Sum", "T", "Transpose",
-    "Tril", "Triu", "Unbind", "Unfold", "UnsafeSplit", "Unsqueeze", "VarMean", "ViewAsComplex", "ViewAsReal", "Where",
+    "Tril", "Triu", "Unbind", "Unfold", "UnsafeSplit", "Unsqueeze", "UpsampleBicubic2D", "UpsampleBicubic2DAa",
+    "UpsampleBilinear2D", "UpsampleBilinear2DAa", "UpsampleLinear1D", "UpsampleNearest1D", "UpsampleNearest2D",
+    "UpsampleNearestExact2D", "AdaptiveAvgPool2D", "VarMean", "ViewAsComplex", "ViewAsReal", "Where",
     "_Activation", "_Attention", "_ConstantAttention", "_LayerNorm", "_Linear",
 }  # fmt: skip
 """Nodes of torch's graph whose output is linear in their input, or for every sign of it."""
@@ -78,7 +80,7 @@ def token_gradients(
             logits, trace = forward_with_grad(model, images, attention_fn, **options)
         tokens = trace.tokens[: max(1, len(trace.tokens) - 1)][blocks]  # without those after the last block
         score = class_scores(logits, target, against).sum()
-        if rules is not None and not model.is_own and (missing := missing_rule(score, tokens, rules.without_rule)):
+        if rules is not None and not model.is_own and (missing := missing_rule(logits, tokens, rules.without_rule)):
             warn(NO_RULE.format(missing))
         gradients = torch.autograd.grad(score, tokens)
     return [x.detach().float() for x in tokens], [gradient.float() for gradient in gradients], trace
@@ -87,12 +89,12 @@ def token_gradients(
 NO_RULE = "This method has no rule for the operation {} of this network: there its map follows the plain gradient."
 
 
-def missing_rule(score: Tensor, tokens: Sequence[Tensor], without_rule: Collection[str] = ()) -> str | None:
-    """The operation between tokens and score, the nearest to the score, whose backward no rule covers; None for none.
+def missing_rule(logits: Tensor, tokens: Sequence[Tensor], without_rule: Collection[str] = ()) -> str | None:
+    """The operation between tokens and logits, the nearest to these, whose backward no rule covers; None for none.
 
     Read from the graph of a pass that ran within ``ModifiedBackward``.
     """
-    seen, nodes = {x.grad_fn for x in tokens}, [score.grad_fn]
+    seen, nodes = {x.grad_fn for x in tokens}, [logits.grad_fn]
     for node in nodes:
         if node is None or node in seen:
             continue

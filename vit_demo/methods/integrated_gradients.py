@@ -46,8 +46,9 @@ def integrated_gradients(
     """
     grid, patches = sequence_patches(model, images, **options)
     tokens = BACKWARD_MEMORY * (len(patches) + model.config.num_prefix_tokens)
-    total, done = torch.zeros_like(images, dtype=torch.float32), 0
+    done = 0
     with torch.inference_mode(False), torch.enable_grad():
+        total = torch.zeros_like(images, dtype=torch.float32)
         picture = images.detach().clone()
         shares = (torch.arange(steps, device=images.device, dtype=torch.float32) + 0.5) / steps
         for part in shares.split(sequences_per_batch(tokens)):

@@ -31,7 +31,7 @@ from vit_demo.methods.chunking import current_budget, memory_budget
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad, pooling_weights
 from vit_demo.model.resample import without_autocast
-from vit_demo.trace import PassOptions, TracedViT
+from vit_demo.trace import PassOptions, Trace, TracedViT
 from vit_demo.trace.trace import to_grid
 
 Gradients = tuple[Tensor, ...] | None
@@ -62,7 +62,7 @@ def relevance(
     disagree then cancel, which sharpens the map. Other parameters as in ``vit_demo.methods``.
 
     Returns:
-        Values of at least 0. The identity's own term, the same for every patch, is left out.
+        Values of at least 0. The share of a patch in what the head reads itself, which is no logit, is left out.
     """
     together = model.calls_per_block  # of attention; more than one in parallel branches
     row, outputs, matrices = RelevanceRow(average_heads_first, together), list[Tensor](), list[Tensor]()
@@ -77,9 +77,11 @@ def relevance(
 
     with torch.inference_mode(False), torch.enable_grad():
         logits, trace = forward_with_grad(model, images, attention_fn, **options)
-        row.start(pooling_weights(model, trace).expand(len(images), -1))
+        chosen = logits.argmax(1) if target is None else target
+        score = class_scores(logits, chosen, against).sum()
+        row.start(pooling_weights(model, trace, chosen, against), trace, score)
         # Samples do not mix, so one backward of the sum serves all of them. It ends at the first block's attention.
-        gradients = torch.autograd.grad(class_scores(logits, target, against).sum(), matrices or outputs[:together])
+        gradients = torch.autograd.grad(score, matrices or outputs[:together])
     if matrices:
         for attention, gradient in zip(reversed(matrices), reversed(gradients), strict=True):
             row.add_block(attention, gradient)
@@ -91,7 +93,7 @@ def relevance(
 
 @dataclass
 class RelevanceRow:
-    """The row ``start (R - I)`` of the relevance R, while a backward propagates it towards the first block.
+    """The row ``start R`` of the relevance R, without the shares, while a backward propagates it to the first block.
 
     Attributes:
         average_heads_first: As in ``relevance``.
@@ -109,11 +111,19 @@ class RelevanceRow:
         """Attention on the fused kernel, whose backward propagates relevance through the block."""
         return _AttentionWithRelevance.apply(q, k, v, self)
 
-    def start(self, weights: Tensor) -> None:
-        """Starts from the share ``[B, N]``, at least 0, that each output token has in what the head reads."""
-        self.weights = weights.clone()
-        self.relevance = torch.zeros_like(weights)
-        self._passed = list[Tensor]()
+    def start(self, shares: Tensor, trace: Trace, score: Tensor) -> None:
+        """Starts from the share ``[B, N]``, at least 0, that each last token has in what the head reads.
+
+        And from the relevance of attention pooling, if the trace has any, to the sum of all scores.
+        """
+        self.relevance, self._passed = torch.zeros_like(shares), list[Tensor]()
+        if trace.pooling is not None and trace.pooled is not None:
+            values, out = trace.pooled
+            (slope,) = torch.autograd.grad(score, out, retain_graph=True)
+            slopes = (slope.detach().float() @ values.detach().float().mT)[:, :, 0]  # [B, P, N'] at the attention
+            product = trace.pooling.detach() * F.pad(slopes, (shares.shape[1] - slopes.shape[2], 0))
+            self.relevance += product.mean(1).relu() if self.average_heads_first else product.relu().mean(1)
+        self.weights = shares + self.relevance
 
     def add_block(self, attention: Tensor, gradient: Tensor) -> None:
         """Propagates the row through one block, given its attention and the gradient there, ``[B, H, N, N]`` each."""

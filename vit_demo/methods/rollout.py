@@ -21,9 +21,10 @@ from vit_demo.trace import Trace
 def rollout(trace: Trace, query: int | None = 0) -> Tensor:
     """How much of each input token reaches one output token, if attention and residual each contribute half.
 
-    Rollout is the product ``(A_L + I)/2 ... (A_1 + I)/2`` of head-averaged attention. Only one of its rows is wanted,
-    so a row vector is propagated backwards through the blocks, ``r <- (r A + r) / 2``, with A computed in chunks and
-    never stored: O(N^2 d) time and O(N) memory beside one chunk, not O(N^3) and O(N^2).
+    Rollout is the product ``(A_L + I)/2 ... (A_1 + I)/2`` of attention, the mean of all heads and of the branches of a
+    parallel block. Only one of its rows is wanted, so a row vector is propagated backwards through the blocks,
+    ``r <- (r A + r) / 2``, with A computed in chunks and never stored: O(N^2 d) time and O(N) memory beside one chunk,
+    not O(N^3) and O(N^2).
 
     Args:
         trace: Of one pass.
@@ -40,16 +41,18 @@ def rollout(trace: Trace, query: int | None = 0) -> Tensor:
         row[:, query] = 1.0
     if is_short(trace.q[0], trace.num_blocks) and len({q.shape for q in trace.q}) == 1:  # one product for all of them
         q, k = (torch.stack([x.float() for x in kept]) for kept in (trace.q, trace.k))
-        for matrix in reversed(attention_rows(q, k).mean(2)):  # [B, N, N]
+        heads = attention_rows(q, k).mean(2)  # [blocks, B, N, N]
+        for matrix in reversed(heads.unflatten(0, (-1, trace.together)).mean(1)):
             row = ((row[..., None] * matrix).sum(1) + row) / 2
         return row
-    for block in reversed(range(trace.num_blocks)):
-        q, k = trace.q[block], trace.k[block]
-        if block == trace.num_blocks - 1 and query is not None:
-            mixed = attention_rows(q[:, :, query].unsqueeze(2), k).mean(1)[:, 0]  # only one row has any weight yet
-        else:
-            mixed = torch.zeros_like(row)
+    for last in range(trace.num_blocks - 1, -1, -trace.together):
+        mixed = torch.zeros_like(row)
+        for block in range(last - trace.together + 1, last + 1):
+            q, k = trace.q[block], trace.k[block]
+            if last == trace.num_blocks - 1 and query is not None:
+                mixed += attention_rows(q[:, :, query].unsqueeze(2), k).mean(1)[:, 0]  # only one row has any weight yet
+                continue
             for part, chunk in iter_attention_rows(q, k):  # chunk [B, H, c, N]
                 mixed += weighted_head_mean(row[:, part], chunk)
-        row = (mixed + row) / 2
+        row = (mixed / trace.together + row) / 2
     return row

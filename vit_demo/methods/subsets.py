@@ -47,9 +47,7 @@ def log_probabilities(
     as in ``subset_logits``.
     """
     logits = subset_logits(model, images, present, **options)
-    if callable(target):
-        return target(logits)
-    return class_scores(model.to_scores(logits, log=True), target, against)
+    return class_scores(logits if callable(target) else model.to_scores(logits, log=True), target, against)
 
 
 @torch.no_grad()

@@ -1,14 +1,16 @@
 """What class-specific methods share: the class's score, a pass with gradients, and the tokens that the head reads."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Unpack
 
 import torch
 from torch import Tensor
 
-from vit_demo.errors import PresetError
+from vit_demo.errors import InputError, PresetError
 from vit_demo.model.pooling import pooled_slices
 from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
+from vit_demo.trace.head import shares_read
 
 Target = int | Tensor | Callable[[Tensor], Tensor] | None
 """One class for all samples, or int64 ``[B]``, or a function from logits ``[B, K]`` to ``[B]``; None for each sample's
@@ -17,6 +19,12 @@ most probable class."""
 NO_GRADIENTS = (
     "This network computes attention where torch records no gradients, which this method needs: do without "
     "torch.no_grad and an autograd.Function of your own there."
+)
+
+
+NO_SCORES = (
+    "The function that is explained takes logits [B, K] and returns a tensor [B], one number for each image, {0}; this "
+    "one returned {1}."
 )
 
 
@@ -30,13 +38,27 @@ def class_scores(logits: Tensor, target: Target, against: Target = None) -> Tens
 
     Returns:
         ``[B]``.
+
+    Raises:
+        InputError: If the function returns anything else, or where a gradient is needed what has none at the logits.
     """
     if callable(target) and not isinstance(target, Tensor):
-        return target(logits)
+        return _checked(target(logits), logits)
     if target is None:
         target = logits.argmax(1)
     scores = _logits_of(logits, target)
     return scores if against is None else scores - _logits_of(logits, against)
+
+
+def _checked(found: Any, logits: Tensor) -> Tensor:
+    kind = f"{found.dtype} {list(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
+    if not isinstance(found, Tensor) or found.shape != logits.shape[:1]:
+        raise InputError(NO_SCORES, "such as logits[:, 3] - logits[:, 5]", kind)
+    if torch.is_grad_enabled() and logits.requires_grad:
+        given = (found.sum(), logits)
+        if not found.requires_grad or torch.autograd.grad(*given, retain_graph=True, allow_unused=True)[0] is None:
+            raise InputError(NO_SCORES, "by what has a gradient", "a constant")
+    return found
 
 
 def _logits_of(logits: Tensor, classes: Any) -> Tensor:
@@ -57,24 +79,24 @@ def input_gradient(
     Returns:
         ``[B, C, height, width]`` float32.
     """
-    with torch.enable_grad():
+    with torch.inference_mode(False), torch.enable_grad():
         x = images.detach().clone().requires_grad_()
         score = class_scores(model(x, **options), target, against).sum()
         (gradient,) = torch.autograd.grad(score, x)
     return gradient.float()
 
 
-def pooling_weights(model: TracedViT, trace: Trace) -> Tensor:
-    """The share ``[N]`` or ``[B, N]`` that each token has in the vector that the head reads; they sum to 1."""
-    if trace.pooling is not None:
-        return trace.pooling.detach().mean(1)
+def pooling_weights(model: TracedViT, trace: Trace, target: Target, against: Target = None) -> Tensor:
+    """The share ``[B, N]`` that each token has in what the head reads for a class; what attention pooling reads apart.
+
+    They sum to 1, or are 0 where the head reads nothing but what attention pooling gives.
+    """
+    if not model.structure.reads_evenly:
+        return shares_read(model, trace.tokens[-1], partial(class_scores, target=target, against=against))
     runs = pooled_slices(model.config.pool, trace.num_prefix_tokens)
-    weights = torch.zeros(trace.num_tokens, dtype=torch.float32, device=trace.q[0].device)
-    if model.structure.reads:
-        weights[list(model.structure.reads)] = 1 / len(model.structure.reads)
-        return weights
+    weights = torch.zeros(len(trace.q[0]), trace.num_tokens, dtype=torch.float32, device=trace.q[0].device)
     for tokens in runs:  # vectors that are concatenated for the head count alike
-        weights[tokens] += 1 / (len(weights[tokens]) * len(runs))
+        weights[:, tokens] += 1 / (weights[:, tokens].shape[1] * len(runs))
     return weights
 
 

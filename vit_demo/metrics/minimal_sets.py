@@ -2,10 +2,11 @@
 
 Patches outside a set are dropped from the sequence: nothing replaces them. A set is looked for in the order of a map:
 the shortest beginning of that order that passes, by doubling and bisection. Patches are then removed from it as in
-delta debugging (Zeller and Hildebrandt, 2002, https://doi.org/10.1109/32.988498), until none can be left out. A set
-that is enough is also grown patch by patch, each the one that helps most, and the smaller of both is returned. So a set
-is minimal, but neither the only one nor certainly the smallest. Sets without a patch in common are as many ways to see
-the class (Kim et al., 2024, https://arxiv.org/abs/2402.01095).
+delta debugging (Zeller and Hildebrandt, 2002, https://doi.org/10.1109/32.988498), until none can be left out. Sets are
+also grown patch by patch, each the one that helps most, and the smaller of both is returned; of sets that are needed,
+whose loss one patch may tip, the best few are grown side by side (beam search). So a set is minimal, but neither the
+only one nor certainly the smallest. Sets without a patch in common are as many ways to see the class (Kim et al., 2024,
+https://arxiv.org/abs/2402.01095).
 """
 
 import math
@@ -24,6 +25,10 @@ from vit_demo.trace import PassOptions, TracedViT
 MAX_PASSES = 150
 PARTS = 64
 """Sets of few patches that are tried at once: each brings the whole picture with it."""
+GROWN_TOKENS = 1 << 15
+"""Patches in all the sets that are tried while needed ones grow: on 4 x 4 patches 2,048 sets, on 14 x 14 one step."""
+BEAM = 1 << 14
+"""By the square of the number of patches, how many needed sets grow side by side: 64 on 4 x 4 patches."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +98,13 @@ def necessary_set(
     Arguments as in ``sufficient_set``; for a share of None, another class is then the most probable.
 
     Returns:
-        The set; None if the class is kept by whichever patch is left, or was not the most probable to begin with.
+        The set; None if the class was kept in all that was tried, among it by each patch alone.
 
     Raises:
         InputError: As in ``sufficient_set``.
     """
     search = _Search(model, images, target, share, max_passes, progress, options, removes=True)
-    return search.smallest(search.ordered(values)[:-1])  # one patch must stay
+    return search.smallest(search.ordered(values))
 
 
 @dataclass
@@ -121,7 +126,9 @@ class _Search:
         if self.max_passes < 30:
             raise InputError(f"{self.max_passes} passes are too few for a search: allow 30 or more.")
         self._grid, self._patches = sequence_patches(self.model, self.images, **self.options)
-        self._passes, self._limit, whole = 0, self.max_passes, torch.ones(1, len(self._patches), dtype=torch.bool)
+        count = len(self._patches)
+        self._growth = max(count, GROWN_TOKENS // count) if self.removes else self.max_passes
+        self._passes, self._limit, whole = 0, self.max_passes, torch.ones(1, count, dtype=torch.bool)
         self._least = None if self.share is None else self.share * self._score(self._logits(whole))
         if self._least is not None and float(self._least) <= 0:
             raise InputError("The score of this class is not above 0, so no share of it can be kept: choose another.")
@@ -147,14 +154,20 @@ class _Search:
 
     def smallest(self, order: list[int]) -> PatchSet | None:
         """See ``sufficient_set``."""
-        found = self._beginning(order)
+        found, is_minimal = self._beginning(order[:-1] if self.removes else order), False  # one patch must stay
+        if found is None and self.removes and len(order) > 1:
+            alone = [_minus(order, [patch]) for patch in order]
+            found = next((alone[i] for i in self._passing(alone, 1 / len(order))), None)
+        if found is not None:
+            found, is_minimal = self._reduced(found)
+        elif not self.removes:
+            return None
+        self._limit = self._passes + self._growth
+        if grown := self._grown(order, len(order if found is None else found) - 1):
+            self._limit = self._passes + self.max_passes
+            found, is_minimal = self._reduced(grown)
         if found is None:
             return None
-        found, is_minimal = self._reduced(found)
-        if not self.removes:
-            self._limit = self._passes + self.max_passes
-            if grown := self._grown(order, len(found) - 1):
-                found, is_minimal = self._reduced(grown)
         scores = self.model.to_scores(self._try([found]))[0]
         best, patches = int(scores.argmax()), tuple(map(self.patch_at, found))
         return PatchSet(patches, float(scores[self.target]), best, float(scores[best]), self._passes, is_minimal)
@@ -173,15 +186,19 @@ class _Search:
 
     def _grown(self, order: list[int], most: int) -> list[int]:
         """At most so many patches, each of which helped most when it was added, in the order; empty if none pass."""
-        found: list[int] = []
-        while len(found) < most and self._left > len(found) + 2:
-            tried = [[*found, patch] for patch in order if patch not in found]
+        best, width = [list[int]()], max(1, BEAM // len(self._patches) ** 2) if self.removes else 1
+        for size in range(1, most + 1):
+            longer = ([*found, patch] for found in best for patch in order if patch not in found)
+            tried = list({frozenset(one): one for one in longer}.values())
+            share = 1.0 if self.removes else size / len(self._patches)
+            tried = tried[: self._left] if self.removes else tried
+            if not tried or self._left < (1 if self.removes else size + 2):
+                return []
             parts = [tried[i : i + PARTS] for i in range(0, len(tried), PARTS)]
-            share = (len(found) + 1) / len(self._patches)
             margins = torch.cat([self._margins(self._try(part, share)) for part in parts])
-            found = tried[int(margins.argmax())]
-            if margins.max() >= 0:
-                return [patch for patch in order if patch in found]
+            best = [tried[i] for i in margins.argsort(descending=not self.removes, stable=True)[:width].tolist()]
+            if (margins < 0).any() if self.removes else (margins >= 0).any():
+                return [patch for patch in order if patch in best[0]]
         return []
 
     def _reduced(self, found: list[int]) -> tuple[list[int], bool]:
@@ -215,9 +232,9 @@ class _Search:
             tried = (low + high) // 2
         return _minus(found, *groups[:low])
 
-    def _passing(self, sets: list[list[int]]) -> list[int]:
+    def _passing(self, sets: list[list[int]], share: float = 1.0) -> list[int]:
         """The indices of the sets that keep the class, or lose it if removed; the one that does so by most first."""
-        margins = self._margins(self._try(sets))
+        margins = self._margins(self._try(sets, share))
         order = margins.argsort(descending=not self.removes).tolist()
         return [i for i in order if bool(margins[i] >= 0) is not self.removes]
 
@@ -239,7 +256,8 @@ class _Search:
         logits = self._logits(present)
         self._passes += math.ceil(len(sets) * share)
         if self.progress is not None:
-            self.progress(self._passes, self.max_passes * (1 if self.removes else 2))
+            total = self.max_passes + self._growth
+            self.progress(min(self._passes, total), total)
         return logits
 
 

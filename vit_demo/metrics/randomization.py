@@ -12,6 +12,7 @@ from vit_demo.methods.subsets import Progress
 from vit_demo.trace import PassOptions, TracedViT
 
 
+@torch.inference_mode(False)  # whose tensors, as those of a copied network, have no gradients
 def randomization(
     model: TracedViT,
     images: Tensor,

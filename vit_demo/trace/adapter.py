@@ -12,8 +12,18 @@ from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.resample import without_autocast
 from vit_demo.trace import head
+from vit_demo.trace.changes import Changes
 from vit_demo.trace.output_projection import proved_projections
-from vit_demo.trace.outputs import EMBEDDINGS, Output, Path, already_probabilities, find_logits, logits_of, tensors_in
+from vit_demo.trace.outputs import (
+    EMBEDDINGS,
+    Output,
+    Path,
+    already_probabilities,
+    find_logits,
+    finite,
+    logits_of,
+    tensors_in,
+)
 from vit_demo.trace.own_vit import OwnViT
 from vit_demo.trace.pixels import find_pixels, scale_of
 from vit_demo.trace.probe import Probe, find_blocks, find_patch_size, why_others
@@ -30,9 +40,21 @@ NO_PICTURES = (
     "This network gives {}, not logits [B, K] of a picture: pass output= with a function that makes them of what it "
     "returns, or the network inside it."
 )
+NOT_FINITE = (
+    "The outputs of this network are {} for pixels of plain noise: look for weights that are not numbers, a division "
+    "by 0, or half precision."
+)
+WHOLE_CLIP = (
+    "This is a network of pictures and words: pass its part for pictures, .visual, for an embedding; for classes that "
+    "are words, CLIPModel or SiglipModel of transformers."
+)
+INFERENCE = "This network runs under torch.inference_mode, so it has no gradients: use torch.no_grad in it instead."
 COMPILED = "This network is compiled: pass the one that torch.compile was given."
 
-_found: WeakKeyDictionary[nn.Module, dict[Hashable, tuple[ViTConfig, Structure]]] = WeakKeyDictionary()
+MOST_FOUND = 8
+"""States and sizes of one network of which is kept what was found."""
+
+_found: WeakKeyDictionary[nn.Module, tuple[Changes, dict[Hashable, tuple[ViTConfig, Structure]]]] = WeakKeyDictionary()
 
 
 def adapt(
@@ -45,7 +67,7 @@ def adapt(
 ) -> TracedViT:
     """Makes a ``TracedViT`` of a network, once it is proved that all of its attention is seen; see ``proof``.
 
-    What was found is kept for as long as the network consists of the same modules.
+    What was found is kept for as long as nothing but the values of the network's weights changes; see ``changes``.
 
     Args:
         module: Takes images ``[B, C, height, width]``; gives logits ``[B, K]``, or an output of transformers.
@@ -61,11 +83,14 @@ def adapt(
     """
     if isinstance(module, ViT):
         return OwnViT(module)
+    if output is None and all(hasattr(module, name) for name in ("visual", "encode_image", "encode_text")):
+        raise PresetError(WHOLE_CLIP)  # of open_clip or OpenAI
     size = (image_size, image_size) if isinstance(image_size, int) else image_size
-    parts: list[Any] = [(name, id(one), type(one)) for name, one in module.named_modules()]
-    parts += [(p.shape, p.dtype, p.data_ptr(), p.is_inference() or p._version) for p in module.parameters()]
-    found, key = _found.setdefault(module, {}), (size, patch_size, in_channels, output, hash(tuple(parts)))
-    if key not in found:
+    changes, found = _found.setdefault(module, (Changes(), {}))
+    before = changes.state_of(module)
+    key = (size, patch_size, in_channels, output, hash(tuple(before.items())))
+    known = found.get(key)
+    if known is None:
         try:
             device = next((p.device for p in module.parameters()), torch.device("cpu"))
             with in_eval(module), torch.inference_mode(False), without_autocast(device):
@@ -79,8 +104,12 @@ def adapt(
             raise PresetError(
                 f"This network cannot be traced ({reason}): choose a plain Vision Transformer."
             ) from error
-        found[key] = network.config, network.structure
-    return TracedViT(module, *found[key])
+        changes.ignore_changes(before, changes.state_of(module))
+        key = (*key[:-1], hash(tuple(changes.state_of(module).items())))
+        found[key] = known = network.config, network.structure
+        if len(found) > MOST_FOUND:
+            found.pop(next(iter(found)), None)
+    return TracedViT(module, *known)
 
 
 def outline(module: nn.Module, image_size: int) -> tuple[ViTConfig, bool]:
@@ -152,9 +181,10 @@ def _probe(
         )
     where = find_logits(output, probe.sources, wanted)
     logits = logits_of(output, where)
-    raw = logits if callable(where) else tensors_in(output)[where]
+    raw, logits = logits if callable(where) else tensors_in(output)[where], finite(logits)
     parts = find_blocks(probe)
     num_tokens, tokens = probe.shapes[0][2], first_of(probe.tokens[parts[2]][1])
+    _check_numbers(logits, tokens)
     if num_tokens not in tokens.shape[:2]:
         raise PresetError(NOT_OF_TOKENS)
     if raw.dim() == 3 and probe.ends_in_head(raw, parts[2]):
@@ -185,6 +215,14 @@ def _probe(
         num_registers=prefix,
     )
     return _Found(probe, config, parts, noise, where, raw, logits)
+
+
+def _check_numbers(logits: Tensor, tokens: Tensor) -> None:
+    """``PresetError`` if the logits are not finite, or nothing of the tokens can have a gradient."""
+    if tokens.is_inference():
+        raise PresetError(INFERENCE)
+    if not logits.is_meta and not logits.isfinite().all():
+        raise PresetError(NOT_FINITE.format("not numbers (NaN)" if logits.isnan().any() else "infinite"))
 
 
 def _check_calls(probe: Probe, blocks: list[str]) -> None:
@@ -221,6 +259,8 @@ def _adapt(
     prefix = config.num_registers
     network = TracedViT(module, config, structure)
     structure = network.structure = replace(structure, projections=proved_projections(network, probe))
+    if probe.sets_gradients and not head.has_gradients(network, noise):
+        network.structure = structure = replace(structure, keeps_gradients=True)
     head.head_gradient(network, output)  # refuses a network without gradients
     error: PresetError | None = None
     try:
@@ -246,8 +286,11 @@ def _adapt(
     config = replace(config, pool=pool, class_token=has_class_token, num_registers=prefix - has_class_token)
     network = TracedViT(module, config, structure)
     drops = head.reads_patches_alike(network, output)
-    reads = () if drops else head.some_patches(gradient, pool, prefix)
-    network.structure = structure = replace(structure, drops=drops, reads=reads)
-    leaves_out = drops and head.can_leave_out(network, noise)
-    structure = replace(structure, leaves_out=leaves_out, takes_any_size=not reads and head.is_flexible(network))
+    pools, evenly = probe.pools > 0 and head.pools(network, noise), head.reads_evenly(network, output)
+    network.structure = structure = replace(structure, drops=drops, pools=pools, reads_evenly=evenly and not pools)
+    leaves_out, takes_any = (
+        drops and head.can_leave_out(network, noise),
+        (drops or evenly) and head.is_flexible(network),
+    )
+    structure = replace(structure, leaves_out=leaves_out, takes_any_size=takes_any)
     return TracedViT(module, config, structure)

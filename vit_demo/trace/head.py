@@ -1,5 +1,6 @@
 """Which tokens a network's head reads, and whether patches may be missing from its sequence; each is tried out."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -7,6 +8,10 @@ from torch import Tensor
 
 from vit_demo.errors import PresetError
 from vit_demo.model.config import Pool
+from vit_demo.model.pooling import pooled_slices
+from vit_demo.trace.attention_mode import AttentionMode
+from vit_demo.trace.running import hooked
+from vit_demo.trace.structure import first_of
 from vit_demo.trace.trace import Trace
 from vit_demo.trace.traced_vit import TracedViT
 
@@ -25,12 +30,71 @@ def head_gradient(network: TracedViT, output: Any) -> Tensor:
     with torch.inference_mode(False), torch.enable_grad():
         x = network.structure.unpack(output).detach().clone().requires_grad_()
         try:
-            logits = network.forward_head(x).float()
-            weights = torch.linspace(1, 2, logits.shape[1], device=logits.device).cos()
-            (gradient,) = torch.autograd.grad((logits * weights).sum(), x)
+            (gradient,) = torch.autograd.grad(_mixed(network.forward_head(x)).sum(), x)
         except RuntimeError as error:  # quantized
             raise PresetError(NO_GRADIENTS) from error
     return gradient[0].float()
+
+
+def _mixed(logits: Tensor) -> Tensor:
+    return logits.float() @ torch.linspace(1, 2, logits.shape[1], device=logits.device).cos()
+
+
+class _ConstantPooling(AttentionMode):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
+        out = compute(None)
+        return out if q.shape[2] == k.shape[2] else out.detach()
+
+
+def shares_read(network: TracedViT, x: Tensor, score: Callable[[Tensor], Tensor]) -> Tensor:
+    """The share of each token in the gradient of a score at the last tokens, but for what attention pooling reads.
+
+    Args:
+        network: Any.
+        x: The last tokens ``[B, N, D]``, prefix first; the gradient is that after the final norm, if a module norms.
+        score: From logits ``[B, K]`` to ``[B]``.
+
+    Returns:
+        ``[B, N]``, whose rows sum to 1; all 0 where attention pooling alone reads.
+    """
+    structure, normed = network.structure, list[Tensor]()
+    norm = [network.module.get_submodule(structure.norm)] if structure.norm else []
+    with torch.inference_mode(False), torch.enable_grad():
+        x = x.detach().clone().requires_grad_()
+        with hooked(norm, leave=lambda *given: normed.append(given[-1])), _ConstantPooling(len(x)):
+            total = score(network.forward_head(x)).sum() + 0 * x.sum()  # which has a graph in any case
+        last = next((one for one in normed if one.numel() == x.numel()), x)
+        (gradient,) = torch.autograd.grad(total, last, materialize_grads=True)
+    sizes = (gradient if last is x else structure.unpack(gradient)).float().norm(dim=2)
+    return sizes / sizes.sum(1, keepdim=True).clamp_min(1e-30)
+
+
+def reads_evenly(network: TracedViT, output: Any) -> bool:
+    """Whether each token of a run that the head reads (``pooled_slices``) has the same share, whatever they are."""
+    x, prefix = network.structure.unpack(output)[:, -1:], network.config.num_prefix_tokens
+    signs = 1 - 2 * (torch.arange(first_of(output).numel() // x.numel(), device=x.device) % 3 == 1).to(x)
+    shares = shares_read(network, x * signs[:, None], _mixed)[0]  # a norm has the same slope at both
+    runs = [shares[tokens] for tokens in pooled_slices(network.config.pool, prefix)]
+    rounding = max(SAME, 8 * torch.finfo(x.dtype).eps)
+    return all(bool(run.max() - run.min() <= rounding * run.max()) for run in runs)
+
+
+def has_gradients(network: TracedViT, images: Tensor) -> bool:
+    """Whether a gradient of the logits reaches the tokens before the first block."""
+    with torch.inference_mode(False), torch.enable_grad():
+        logits = network(images.detach().clone().requires_grad_(), trace := Trace(record_tokens=True))
+        if not logits.requires_grad or not trace.tokens[0].requires_grad:
+            return False
+        (gradient,) = torch.autograd.grad(_mixed(logits).sum(), trace.tokens[0], allow_unused=True)
+    return gradient is not None
+
+
+def pools(network: TracedViT, images: Tensor) -> bool:
+    """Whether the head of a network with attention pooling reads what that gives."""
+    with torch.inference_mode(False), torch.enable_grad():
+        logits = network(images.detach().clone().requires_grad_(), trace := Trace())
+        out = [] if trace.pooled is None else [trace.pooled[1]]
+        return any(one.any() for one in torch.autograd.grad(_mixed(logits).sum(), out, materialize_grads=True))
 
 
 def find_pool(gradient: Tensor, num_prefix_tokens: int) -> Pool:
@@ -49,13 +113,6 @@ def find_pool(gradient: Tensor, num_prefix_tokens: int) -> Pool:
         raise PresetError("The head of this network reads some of the tokens beside its patches, not the first alone.")
     # A mean of all tokens reads the class token like any other; beside a mean of the patches it counts much more.
     return "all" if prefix[0] < 10 * patches.mean() else "cls+mean"
-
-
-def some_patches(gradient: Tensor, pool: Pool, num_prefix_tokens: int) -> tuple[int, ...]:
-    """The tokens that a head reads, if it reads some of the patches, such as the middle ones; empty otherwise."""
-    read = gradient.norm(dim=1).nonzero().flatten().tolist()
-    every = len(gradient) - (num_prefix_tokens if pool == "mean" else 0)
-    return tuple(read) if pool in ("mean", "all") and len(read) < every else ()
 
 
 @torch.no_grad()

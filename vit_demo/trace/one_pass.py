@@ -71,9 +71,10 @@ class Pass(AttentionMode):
         structure = self._structure
         q, k, v = (structure.prefix_first(x, 2) for x in (q, k, v))
         if q.shape[2] != k.shape[2]:
-            if self._trace is not None:
-                self._trace.add(q, k, v)
-            return compute(None)
+            out = compute(None)
+            if self._trace is not None and structure.pools:
+                self._trace.add(q, k, v, out)
+            return out
         self.count += 1
         mask = None
         if self._masks:
@@ -101,10 +102,10 @@ class Pass(AttentionMode):
         return with_input(args, kwargs, self._note(given))
 
     def _leave(self, _: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
-        if not self._masks:
-            return output
         structure = self._structure
-        return structure.pack(self._gather(structure.unpack(output)), output)
+        if self._masks:
+            output = structure.pack(self._gather(structure.unpack(output)), output)
+        return output if structure.shows_tokens else self._note(output)
 
     def _note(self, output: Any) -> Any:
         """Records tokens, and returns what the network goes on with, so that a gradient reaches what is recorded.

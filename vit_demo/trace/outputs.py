@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
 from vit_demo.errors import InputError, PresetError
+from vit_demo.trace.attention_mode import LOWEST
 from vit_demo.trace.products import MATMUL
 from vit_demo.trace.written_out import SOFTMAX
 
@@ -35,6 +36,8 @@ BOUNDED: set[Callable[..., Any]] = {
 """What turns logits into something else of the same shape."""
 SORTED: set[Callable[..., Any]] = {torch.sort, Tensor.sort, torch.topk, Tensor.topk}
 """What leaves nothing at the place of its class."""
+MASKED = -1e8
+"""The most that a masked class has."""
 DEPTH = 4
 """How many lists, tuples and fields may be around a tensor."""
 
@@ -89,6 +92,11 @@ def logits_of(output: Any, where: Path | Callable[[Any], Tensor] | None = None) 
             "returns, or a classifier."
         )
     return output
+
+
+def finite(logits: Tensor) -> Tensor:
+    """Logits whose masked classes have a low number: with minus infinity, or the like, nothing can be computed."""
+    return logits.masked_fill(logits <= max(MASKED, torch.finfo(logits.dtype).min / 2), LOWEST)
 
 
 class Sources:

@@ -34,6 +34,7 @@ class Probe(AttentionMode):
         sources: From which linear maps each tensor came.
         adds_to_scores: Whether something is added to the scores, such as relative positions.
         pools: How many times one query attended to all tokens (attention pooling).
+        sets_gradients: Whether gradients were turned on or off within the network.
         others: The numbers of queries and keys of every attention where these differ.
     """
 
@@ -45,6 +46,7 @@ class Probe(AttentionMode):
         self.calls = Counter[str]()
         self.attended = list[tuple[int, tuple[str, ...], Tensor]]()
         self.started = list[tuple[str, Any]]()
+        self.sets_gradients = False
         self.adds_to_scores, self.pools, self.others = False, 0, list[tuple[int, int]]()
         self.last, self.sources = "", Sources()
 
@@ -52,6 +54,7 @@ class Probe(AttentionMode):
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Handles one call of torch; see ``TorchFunctionMode``."""
+        self.sets_gradients |= func is torch._C._set_grad_enabled
         result = super().__torch_function__(func, types, args, kwargs)
         self.sources.note(func, [*args, *(kwargs or {}).values()], result, self._stack[-1] if self._stack else "")
         return result

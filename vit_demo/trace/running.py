@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import CheckpointFunction
 
 
@@ -100,6 +101,14 @@ def without_checkpoints() -> Iterator[None]:
             _threads[thread] -= 1
             if not +_threads:
                 del CheckpointFunction.apply  # its own again
+
+
+class KeptGradients(TorchFunctionMode):
+    """Within it, in this thread, what a network runs under ``torch.no_grad`` has gradients all the same."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Handles one call of torch; see ``TorchFunctionMode``."""
+        return None if func is torch._C._set_grad_enabled else func(*args, **(kwargs or {}))
 
 
 @contextmanager

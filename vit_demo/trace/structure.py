@@ -30,11 +30,15 @@ class Structure:
         parallel: Whether the attentions of a block, if it has several, read the same tokens.
         overlaps: Whether tokens see more than their squares.
         size: Height and width of the pictures that the network was found with, if they are no square.
-        reads: The tokens that the head reads, where these are some of the patches; empty otherwise.
+        pools: Whether the head reads the tokens through attention pooling.
+        reads_evenly: Whether the shares of the tokens in what the head reads are those of ``pooled_slices``, whatever
+            the tokens are and whichever output is asked for; see ``head.shares_read``.
         drops: Whether patches can be left out of the sequence; not if the head needs a token for each.
         leaves_out: Whether a pass without the tokens of some patches gives what masking them gives.
         takes_any_size: Whether pictures may have other sides than those that the network was found with.
         has_head: Whether the outputs are those of a classifier; an embedding otherwise.
+        keeps_gradients: Whether ``torch.no_grad`` within the network must not count, as around a frozen backbone,
+            because no gradient would reach its tokens.
         output: Where the logits are in what the network returns; see ``outputs.find_logits``.
         already: What made them probabilities, if anything did.
         scale: Of the pixels of a network that normalises by itself; see ``pixels.scale_of``.
@@ -53,11 +57,13 @@ class Structure:
     parallel: bool = True
     overlaps: bool = False
     size: tuple[int, int] | None = None
-    reads: tuple[int, ...] = ()
+    pools: bool = True
+    reads_evenly: bool = True
     drops: bool = True
     leaves_out: bool = True
     takes_any_size: bool = True
     has_head: bool = True
+    keeps_gradients: bool = False
     output: Path | Callable[[Any], Tensor] = ()
     already: Already = ""
     scale: float | None = 0

@@ -46,12 +46,14 @@ class Trace:
         v: ``[B, H, N, e]``.
         record_tokens: Whether to fill ``tokens``.
         tokens: The tokens before the first block and after each, ``[B, N, D]``; only with ``record_tokens``. Of a
-            ``with`` block, the outputs of ``blocks``.
+            ``with`` block, the outputs of ``blocks``; where blocks do not show theirs, the first and the last.
         kept_patches: ``[B, K]``: the patches that entered the sequence, if some were dropped; None for all.
         pooling: ``[B, P, N]``: what the query of attention pooling attends to after the last block, in each of its P
             heads; None where the head reads the tokens in another way.
         early: ``[B, blocks + 1, K]``: the logits that the head makes of the tokens before the first block and after
             each; None unless a result kept them.
+        together: How many attentions after each other read the same tokens: those of a block with parallel branches.
+        pooled: Of that query, in a pass with gradients, the values ``[B, P, N', e]`` and the output ``[B, P, 1, e]``.
 
     Example:
         >>> with vit_demo.Trace() as trace:
@@ -71,9 +73,11 @@ class Trace:
     kept_patches: Tensor | None = None
     pooling: Tensor | None = None
     early: Tensor | None = None
+    together: int = 1
 
     def __post_init__(self, blocks: Iterable[nn.Module]) -> None:
         self._blocks, self._running = list(blocks), ExitStack()
+        self.pooled: tuple[Tensor, Tensor] | None = None
 
     def __enter__(self) -> Trace:
         self.start((0, 0), 0)
@@ -102,9 +106,9 @@ class Trace:
     def start(self, grid: tuple[int, int], num_prefix_tokens: int, kept_patches: Tensor | None = None) -> None:
         """Clears what an earlier pass left and notes the layout of this one."""
         self.grid, self.num_prefix_tokens, self.kept_patches = grid, num_prefix_tokens, kept_patches
-        self.q, self.k, self.v, self.tokens, self.pooling, self.early = [], [], [], [], None, None
+        self.q, self.k, self.v, self.tokens, self.pooling, self.early, self.pooled = [], [], [], [], None, None, None
 
-    def add(self, q: Tensor, k: Tensor, v: Tensor) -> None:
+    def add(self, q: Tensor, k: Tensor, v: Tensor, out: Tensor | None = None) -> None:
         """Keeps the queries, keys and values of a self-attention, and what a single query after them attends to."""
         if q.shape[2] == k.shape[2]:
             self.q.append(q)
@@ -113,6 +117,7 @@ class Trace:
         elif q.shape[2] == 1 and self.q:
             shares = attention_rows(q, k)[:, :, 0]
             self.pooling = F.pad(shares, (self.num_tokens - shares.shape[2], 0))  # prefix tokens that it leaves out
+            self.pooled = (v, out) if out is not None and out.requires_grad else None
 
     def check_tokens(self) -> None:
         """Checks that the tokens of every depth were seen; ``InputError`` if they were not."""
@@ -123,8 +128,11 @@ class Trace:
     def to(self, device: str) -> Trace:
         """A copy on another device."""
         q, k, v, tokens = ([tensor.to(device) for tensor in kept] for kept in (self.q, self.k, self.v, self.tokens))
-        rest = (None if x is None else x.to(device) for x in (self.kept_patches, self.pooling, self.early))
-        return Trace((), self.grid, self.num_prefix_tokens, q, k, v, self.record_tokens, tokens, *rest)
+        kept, pooling, early = (
+            None if x is None else x.to(device) for x in (self.kept_patches, self.pooling, self.early)
+        )
+        given = (self.grid, self.num_prefix_tokens, q, k, v, self.record_tokens, tokens, kept, pooling, early)
+        return Trace((), *given, self.together)
 
     @property
     def num_bytes(self) -> int:

@@ -18,9 +18,9 @@ from vit_demo.model.pooling import pooled_slices
 from vit_demo.model.resample import Resampled, num_bytes
 from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
-from vit_demo.trace.outputs import Undo, logits_of
+from vit_demo.trace.outputs import Undo, finite, logits_of
 from vit_demo.trace.reasons import NO_PROJECTION, NOT_SEEN
-from vit_demo.trace.running import in_eval, keep_order, parameters_of, replacing, running_in
+from vit_demo.trace.running import KeptGradients, in_eval, keep_order, parameters_of, replacing, running_in
 from vit_demo.trace.structure import Structure
 from vit_demo.trace.trace import Trace
 
@@ -97,6 +97,7 @@ class TracedViT(nn.Module):
             raise PresetError("Patches cannot be removed from this network: its head needs a token for each.")
         if trace is not None:
             trace.start((images.shape[2] // p, images.shape[3] // p), self.config.num_prefix_tokens, kept_patches)
+            trace.together = self.calls_per_block
         prefix, kept = self.config.num_prefix_tokens, None
         if kept_patches is not None:  # the tokens of the sequence, prefix included
             first = torch.arange(prefix, device=kept_patches.device).expand(len(kept_patches), -1)
@@ -135,9 +136,11 @@ class TracedViT(nn.Module):
     def _logits(self, images: Tensor, options: dict[str, Any]) -> Tensor:
         """The logits in what the network returns, or those behind its probabilities."""
         made_by = self.already if self.already in ("softmax", "sigmoid") else ""
-        with Undo() if made_by else nullcontext() as undo:
+        keeps = self.structure.keeps_gradients and torch.is_grad_enabled()
+        with Undo() if made_by else nullcontext() as undo, KeptGradients() if keeps else nullcontext():
             found = logits_of(self.module(images, **options), self.structure.output)
-        return undo.logits(found, made_by) if undo else found
+        found = undo.logits(found, made_by) if undo else found
+        return found if self.is_own else finite(found)
 
     def options(self, images: Tensor, patch_size: int) -> dict[str, Any]:
         """What the network gets beside the images ``[B, C, height, width]``, if it is one of transformers.

@@ -137,7 +137,7 @@ function nextOf(of) {
   if (verb !== "rub" || whole.predictions.length < 2) return "";
   const count = countOf(result, whole);
   if (found && !found.patches) {
-    return translate("Whatever is rubbed out, it says {name} down to its last square.", {
+    return translate("It says {name} in all that was tried, down to every single last square.", {
       name: whole.predictions[0].label,
     });
   }

@@ -1,0 +1,143 @@
+"""What was proved of a network is proved again when it changes, and not when only its weights have other values."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import vit_demo
+from benchmarks.explicit import Explicit
+from vit_demo.errors import PresetError
+from vit_demo.trace import adapt, adapter
+
+from .networks import Own, own, randomize, timm_vit
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Choosing(Own):
+    """A network whose attributes say what its head reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads, self.config = "mean", type("Config", (), {})()
+        self.config.last = 16
+        self.read: Callable[[Tensor], Tensor] = lambda x: x
+
+    def forward(self, images: Tensor) -> Tensor:
+        x = self.stem(images).flatten(2).mT + self.place
+        for layer in self.layers:
+            x = layer(x)
+        x = self.read(x)[:, : self.config.last]
+        return self.head(x.mean(1) if self.reads == "mean" else x[:, 0])
+
+
+class First(Choosing):
+    def forward(self, images: Tensor) -> Tensor:
+        self.reads = "first"
+        return super().forward(images)
+
+
+def relevance_by_hand(module: nn.Module, images: Tensor, shares: Tensor) -> Tensor:
+    with Explicit() as seen:
+        score = module(images.clone().requires_grad_())[0, 3]
+    return seen.relevance(score, shares[None])[0]
+
+
+def choose(module: Choosing, **values: object) -> None:
+    for name, value in values.items():
+        setattr(module, name, value)
+
+
+FIRST, HALF = torch.eye(16)[0], torch.arange(16) < 8
+CHANGES: dict[str, tuple[Callable[[Choosing], object], Tensor]] = {
+    "an attribute": (lambda module: choose(module, reads="first"), FIRST),
+    "a value of its config": (lambda module: setattr(module.config, "last", 8), HALF / 8),
+    "a function": (lambda module: choose(module, read=lambda x: x[:, :8]), HALF / 8),
+    "its class": (lambda module: choose(module, __class__=First), FIRST),
+    "a hook before the head": (
+        lambda module: module.head.register_forward_pre_hook(lambda _, args: (args[0] * 2,)), torch.ones(16) / 16
+    ),
+    "a module": (lambda module: module.layers.append(Own.Layer()), torch.ones(16) / 16),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_after_the_first_look_is_seen(name, images):
+    torch.manual_seed(0)
+    module, (change, shares) = Choosing().eval(), CHANGES[name]
+    explainer = vit_demo.Explainer(module)
+    ex, first = explainer(images[0]), explainer.maps(images[:1], "relevance", 3)
+    torch.testing.assert_close(
+        first.flatten(), relevance_by_hand(module, images[:1], torch.ones(16) / 16), atol=1e-6, rtol=1e-3
+    )
+    change(module)
+    expected = relevance_by_hand(module, images[:1], shares)
+    for found in (
+        explainer.maps(images[:1], "relevance", 3)[0],
+        vit_demo.Explainer(module).maps(images[:1], "relevance", 3)[0],
+        torch.from_numpy(np.asarray(ex.relevance(3))),
+    ):
+        torch.testing.assert_close(found.flatten(), expected, atol=1e-6, rtol=1e-3)
+
+
+def test_timm_with_another_pool_is_as_if_it_had_been_made_so(images):
+    module, other = timm_vit(fc_norm=False)(), timm_vit(fc_norm=False, global_pool="avg")()
+    other.load_state_dict(module.state_dict())
+    vit_demo.Explainer(module).maps(images, "relevance", 3)
+    module.global_pool = "avg"
+    found, expected = (vit_demo.Explainer(one).maps(images, "relevance", 3) for one in (module, other))
+    torch.testing.assert_close(found, expected)
+
+
+def test_a_hook_that_mixes_tokens_is_refused(images):
+    module = own()
+    vit_demo.Explainer(module).maps(images, "relevance", 3)
+    handle = module.layers[1].register_forward_hook(lambda _, __, x: x + 0.1 * x.roll(1, 1))
+    with pytest.raises(PresetError, match="something else mixes"):
+        vit_demo.Explainer(module).maps(images, "relevance", 3)
+    handle.remove()
+    vit_demo.Explainer(module).maps(images, "relevance", 3)
+
+
+class Counting(Own):
+    """A network that changes its attributes whenever it runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls, self.seen = 0, list[Tensor]()
+
+    def forward(self, images: Tensor) -> Tensor:
+        self.calls, self.seen = self.calls + 1, [images]
+        return super().forward(images)
+
+
+@pytest.mark.parametrize("make", [own, Counting, timm_vit()])
+@pytest.mark.parametrize("trains", [True, False])
+def test_other_values_of_weights_change_no_structure(make, trains, images, monkeypatch):
+    module = randomize(make())
+    explainer, proofs = vit_demo.Explainer(module), []
+    explainer.maps(images, "relevance", 3)
+    monkeypatch.setattr(adapter, "_adapt", lambda *given: proofs.append(given))
+    optimizer = torch.optim.AdamW(module.parameters(), 1e-2)
+    for _ in range(20):
+        module.train(trains)
+        module(images).square().sum().backward()
+        optimizer.step()
+        module.eval()
+        found = explainer.maps(images[:1], "relevance", 3)
+        if not isinstance(module, Counting | Own):
+            continue
+        expected = relevance_by_hand(module, images[:1], torch.ones(16) / 16)
+        torch.testing.assert_close(found.flatten(), expected, atol=1e-6, rtol=1e-3)
+    assert not proofs and len(adapter._found[module][1]) == 1
+
+
+def test_what_is_kept_of_one_network_is_bounded(images):
+    module = own()
+    for number in range(20):
+        module.tag = number
+        adapt(module, 32)
+    assert len(adapter._found[module][1]) == adapter.MOST_FOUND
