@@ -10,10 +10,11 @@ import { change, redraw, verbOf } from "./stage.js";
 async function showFilm(stage, server, request) {
   if (stage.film) return stage.film.close();
   try {
-    stage.parts.film ??= (await server.load("film.js"))["stage/film/main.js"].createFilm(stage, request);
-    stage.parts.film.begin();
+    stage.parts.film ??= server.load("film.js").then((all) => all["stage/film/main.js"].createFilm(stage, request));
+    (await stage.parts.film).begin();
   } catch (error) {
     console.error(error);
+    stage.parts.film = null;
     change(stage, { section: "steps" });
   }
 }

@@ -185,7 +185,7 @@ function createParts(stage, request, viewModules, data) {
     caption: createCaption(host),
     line,
     drawing: /** @type {any} */ (null), // made once the others are there
-    film: /** @type {any} */ (null), // made when it is first wanted
+    film: /** @type {any} */ (null), // a promise of it, once it is wanted
     challenge: createChallenge(host, { request, onDrop: drop, redraw: () => redraw(stage) }),
     views,
     sections,

@@ -79,7 +79,8 @@ export function paintMoment(on, layout, scene, moment, target = /** @type {any} 
   const isNew = kind === "collect" && depth > block ? 1 - clamp((share - 0.7) / 0.25) : 0;
   paintStrips(on, layout, scene, depth, kind === "tokens" ? ease((share - 0.78) / 0.2) : 1, isNew);
   paintCollector(on, layout, scene, moment, born);
-  if (isEnd && target) paintLine(on, layout, scene, target, kind === "read" ? ease(share / 0.6) : 1);
+  if (isEnd && target && scene.film.isRead)
+    paintLine(on, layout, scene, target, kind === "read" ? ease(share / 0.6) : 1);
 }
 
 /** The picture, and its squares on their way to their tokens. */
@@ -107,24 +108,29 @@ function paintFaces({ faces, colours }, layout, scene, cut, flown, gone, block) 
     faces.stroke();
   }
   if (!flown) return;
-  const { numPrefix } = scene.film;
+  const { numPrefix, collector } = scene.film;
   const inSource = { left: 0, top: 0, width: source.width, height: source.height };
-  for (const [patch, token] of result.tokenOf.entries()) {
-    if (token < 0) continue;
-    const late = (0.3 * (token - numPrefix)) / result.numTokens;
-    const way = ease((flown - 0.05 - late) / 0.45);
-    const from = patchBox(patch, seen, result);
-    const { x, y } = layout.cell(token);
-    const side = layout.grid.side;
-    const to = { left: x - side / 2, top: y, width: side, height: side };
-    const place = boxBetween(from, to, way);
+  const { side } = layout.grid;
+  function paintFace(patch, cell, way, edge) {
+    const place = boxBetween(
+      patchBox(patch, seen, result),
+      { left: cell.x - side / 2, top: cell.y, width: side, height: side },
+      way,
+    );
     const part = patchBox(patch, inSource, result);
     const top = place.top - RISE * Math.sin(Math.PI * way);
     faces.drawImage(source, part.left, part.top, part.width, part.height, place.left, top, place.width, place.height);
-    faces.lineWidth = 1;
-    faces.strokeStyle = colours.edge;
+    faces.lineWidth = edge === colours.edge ? 1 : 3;
+    faces.strokeStyle = edge;
     if (side > 6) faces.strokeRect(place.left + 0.5, top + 0.5, place.width - 1, place.height - 1);
   }
+  for (const [patch, token] of result.tokenOf.entries()) {
+    if (token < 0) continue;
+    const late = (0.3 * (token - numPrefix)) / result.numTokens;
+    paintFace(patch, layout.cell(token), ease((flown - 0.05 - late) / 0.45), colours.edge);
+  }
+  const followed = collector < numPrefix ? -1 : result.tokenOf.indexOf(collector);
+  if (followed >= 0 && flown === 1) paintFace(followed, layout.collector, 1, colours.accent);
 }
 
 /** Below each token some of its numbers: colours, and where there is room the numbers themselves. */

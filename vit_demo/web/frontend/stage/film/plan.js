@@ -56,9 +56,10 @@ const reading = (text) => {
 };
 
 /**
- * The film of a result: {beats, seconds, numPrefix, collector, name}. A beat is {kind, block, words, spoken, start, seconds, step}: `step` is
+ * The film of a result: {beats, seconds, numPrefix, collector, name, isRead}. A beat is {kind, block, words, spoken, start, seconds, step}: `step` is
  * what a touch opens of the eight steps. `numbers` are decoded, `query` the square that is followed, or null; `end` is the
- * headline of the first screen. `collector` is the token that collects, -1 if it is none, but the average of all, and `name` what it is called.
+ * headline of the first screen. `collector` is the token that collects, -1 if it is none, but the average of all, `name` what it is called, and
+ * `isRead` whether the answer is read from it.
  *
  * @param {{result: any, numbers: any, query: number | null, end: string}} given
  */
@@ -125,7 +126,14 @@ export function filmOf({ result, numbers, query, end }) {
   }
   add("read", numbers.depths ? READ : READ_WITHOUT_CLASSES, { step: { step: 7 } });
   add("end", "", { words: end, spoken: summaryOf(result), step: { step: 7 } });
-  return { beats, seconds: beats.at(-1).start + beats.at(-1).seconds, numPrefix, collector, name: token };
+  return {
+    beats,
+    seconds: beats.at(-1).start + beats.at(-1).seconds,
+    numPrefix,
+    collector,
+    name: token,
+    isRead: query === null && (isRead(result) || !hasClassToken),
+  };
 }
 
 const CUT = english("The picture is cut into 1 square.|The picture is cut into {count} squares.");

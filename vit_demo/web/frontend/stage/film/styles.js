@@ -15,6 +15,8 @@ export const styles = `
   .film { position: absolute; max-width: none; border-radius: 0; cursor: pointer; }
   .film.front { pointer-events: none; }
   .film-acts { grid-area: 3 / 1 / 4 / 2; display: flex; gap: 4px 16px; align-items: center; min-height: 40px; margin: 4px 0 8px; }
+  .film-acts .switch { flex: 0 1 auto; min-width: 0; }
+  .film-acts .switch button { min-width: 0; overflow: hidden; text-overflow: ellipsis; }
   .more-of-step { flex: 1; min-width: 0; overflow: hidden; text-align: left; text-overflow: ellipsis; white-space: nowrap; }
   .film-line { grid-area: 5 / 1 / 6 / 2; display: grid; grid-template-columns: minmax(0, 1fr) repeat(4, auto); gap: 4px; align-items: center; min-height: 40px; margin-top: 8px; }
   .film-line .tool { display: grid; place-items: center; width: 36px; height: 36px; border-radius: 999px; color: var(--dim); }

@@ -104,7 +104,7 @@ export function paintCollector(on, layout, scene, { beat, share: way, block, dep
   for (let b = 0; b < Math.max(depth, block + Number(beat.kind === "collect")); b++) {
     const isLast = b === depth - 1;
     const y = layout.level(b);
-    const [answer] = b < depth ? answersAt(numbers, b + 1) : [];
+    const [answer] = b < depth && film.isRead ? answersAt(numbers, b + 1) : [];
     if (b < depth) ring(y, true, isLast ? radius : 0.6 * radius);
     const edge = x - radius - 8;
     if (answer && (isLast || layout.space > 19)) {
@@ -145,6 +145,14 @@ export function paintCollector(on, layout, scene, { beat, share: way, block, dep
   front.fillStyle = colours.accentText;
   front.globalAlpha = born;
   front.fillText(film.name, x - layout.grid.side / 2, 7);
+  if (result.hasClassToken && film.collector !== 0) {
+    const { x: left, y } = layout.cell(0);
+    front.lineWidth = 2;
+    front.strokeStyle = colours.accent;
+    front.beginPath();
+    front.arc(left, y + layout.grid.side / 2, 0.42 * layout.grid.side, 0, 2 * Math.PI);
+    front.stroke();
+  }
   const prefix = film.numPrefix - Number(result.hasClassToken);
   for (let i = 0; i < prefix; i++) {
     const { x: left, y } = layout.cell(i + Number(result.hasClassToken));
