@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from unicodedata import normalize
 
 import pytest
@@ -92,14 +93,15 @@ def test_every_command_takes_the_same_pictures(folder, command, change, added):
 @pytest.mark.parametrize("command", FINDERS)
 def test_a_folder_that_cannot_be_read_is_told_as_a_file_is(folder, command, monkeypatch):
     put("3/locked/x.png")(folder)
-    scan = os.scandir
 
-    def refuse(path="."):
-        if Path(path).name == "locked":
-            raise PermissionError(13, "Permission denied", os.fspath(path))
-        return scan(path)
+    def walk(top, onerror, followlinks):
+        for place, folders, files in os.walk(top, onerror=onerror, followlinks=followlinks):
+            if Path(place).name == "locked":
+                onerror(PermissionError(13, "Permission denied", place))
+            else:
+                yield place, folders, files
 
-    monkeypatch.setattr(os, "scandir", refuse)
+    monkeypatch.setattr("vit_demo.folders.os", SimpleNamespace(path=os.path, walk=walk))
     found = {path.relative_to(folder).as_posix() for path in FINDERS[command](folder)}
     assert found == {*OWN, "3/locked"}
 

@@ -91,7 +91,7 @@ def test_a_damaged_file_that_cannot_be_mended_is_a_sentence(hub, repositories, m
     def refuse(self, *_: object, **__: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
 
-    monkeypatch.setattr(Path, operation, refuse)
+    monkeypatch.setattr("vit_demo.weights.hub.download.Path", type("Kept", (type(path),), {operation: refuse}))
     with pytest.raises(CheckpointError) as refused:
         fetch(REPO, CONFIG, "main", trusted=trusted)
     words = (

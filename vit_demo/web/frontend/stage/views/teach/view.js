@@ -131,11 +131,11 @@ export function create(card, { request, upload }) {
   }
 
   /** Adds files; those that are refused stay on the list until others are chosen. */
-  async function addFiles(one, files) {
+  async function addFiles(one, files, isFilm = false) {
     if (!sending++) refused = [];
     for (const file of files) {
       let { path, error = "" } = await sendPhoto(upload, file);
-      const isSame = ({ source }) => path && source.upload === path;
+      const isSame = ({ source }) => !isFilm && path && source.upload === path;
       const same = classes().find(({ examples }) => examples.some(isSame));
       if (path && !same) error = await add(one, { upload: path }, URL.createObjectURL(file), file.name);
       if (same) refused.push({ file: file.name, error, other: same.examples.find(isSame).file || same.name });
@@ -158,7 +158,7 @@ export function create(card, { request, upload }) {
         if (!(await webcam.start())) return;
         while (isHeld) {
           await pause(FILMED_EVERY);
-          if (isHeld) await addFiles(one, [await webcam.frame()]);
+          if (isHeld) await addFiles(one, [await webcam.frame()], true);
         }
       } catch {
         say(NO_CAMERA);
