@@ -118,7 +118,7 @@ def test_a_started_iteration_and_a_backward_in_another_thread_keep_their_budget(
         next(chunks)
     assert {len(range(*part.indices(17))) for part, _ in chunks} == {4, 1}
     held["rows"].clear()
-    row.start(torch.ones(1, 17))
+    row.start(torch.ones(1, 17), trace, torch.zeros(()))
     with ThreadPoolExecutor(1) as other:  # as autograd does for a GPU
         other.submit(row.propagate, q, k, v, torch.ones_like(v), with_gradients=True).result()
     assert held["rows"] == [4, 4, 4, 4, 1]

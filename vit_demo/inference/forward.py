@@ -137,9 +137,8 @@ def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple
     for index in range(len(pixels)):
         q, k, v = ([_alone(tensor, index) for tensor in kept] for kept in (trace.q, trace.k, trace.v))
         pooling, early = (None if x is None else _alone(x, index) for x in (trace.pooling, trace.early))
-        part = Trace(
-            (), trace.grid, trace.num_prefix_tokens, q, k, v, pooling=pooling, early=early, together=trace.together
-        )
+        part = Trace((), trace.grid, trace.num_prefix_tokens, q, k, v, pooling=pooling, early=early)
+        part.together = trace.together
         found.append((_alone(logits, index)[0, : model.config.num_classes], part, seconds))
     return tuple(found)
 

@@ -83,8 +83,7 @@ def read_input(
     return pixels.detach(), picture
 
 
-Colours = tuple[tuple[float, ...], tuple[float, ...]]
-"""The mean and standard deviation of each channel, of pixels from 0 to 1, that make an input of a picture."""
+Colours = tuple[tuple[float, ...], tuple[float, ...]]  # mean and deviation of each channel, of pixels from 0 to 1
 
 
 def colours_of(transform: Transform, size: tuple[int, int]) -> Colours | None:

@@ -126,11 +126,7 @@ def _check_parts(ex: Exploration) -> None:
     """``ValueError`` unless the parts of a file are those of one result."""
     preset, (rows, cols), t, box = ex.preset, ex.grid, ex.trace, ex.geometry
     tokens, heads = t.q[0].shape[2], t.q[0].shape[1]
-    if (
-        min(rows, cols, heads, ex.patch_size, t.together) < 1
-        or t.num_blocks % t.together
-        or rows * cols != tokens - t.num_prefix_tokens + len(set(ex.dropped))
-    ):
+    if min(rows, cols, heads, ex.patch_size) < 1 or rows * cols != tokens - t.num_prefix_tokens + len(set(ex.dropped)):
         raise ValueError
     left = sorted(set(range(rows * cols)) - {row * cols + col for row, col in ex.dropped})
     kept = list(range(rows * cols)) if t.kept_patches is None else t.kept_patches[0].tolist()
@@ -141,6 +137,7 @@ def _check_parts(ex: Exploration) -> None:
         and all(x.is_floating_point() and x.isfinite().all() for x in floats)
         and all(x.dim() == 4 and x.shape[:3] == (1, heads, tokens) for x in (*t.q, *t.k, *t.v))
         and all(x.shape == t.q[0].shape for x in (*t.q, *t.k))
+        and 0 == t.num_blocks % max(t.together, 1) < t.together
         and (t.pooling is None or t.pooling.shape[::2] == (1, tokens))
         and ex.pixels.dim() == 4
         and ex.logits.shape == (len(preset.labels),) == (preset.config.num_classes,)

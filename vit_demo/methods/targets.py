@@ -22,10 +22,7 @@ NO_GRADIENTS = (
 )
 
 
-NO_SCORES = (
-    "The function that is explained takes logits [B, K] and returns a tensor [B], one number for each image, {0}; this "
-    "one returned {1}."
-)
+NO_SCORES = "A function of logits [B, K] returns a tensor [B], one number for each image, {0}; this one returned {1}."
 
 
 def class_scores(logits: Tensor, target: Target, against: Target = None) -> Tensor:

@@ -11,19 +11,10 @@ from torch import Tensor, nn
 from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.resample import without_autocast
-from vit_demo.trace import head
+from vit_demo.trace import head, outputs
 from vit_demo.trace.changes import Changes
 from vit_demo.trace.output_projection import proved_projections
-from vit_demo.trace.outputs import (
-    EMBEDDINGS,
-    Output,
-    Path,
-    already_probabilities,
-    find_logits,
-    finite,
-    logits_of,
-    tensors_in,
-)
+from vit_demo.trace.outputs import EMBEDDINGS, Output, Path, already_probabilities, find_logits, logits_of, tensors_in
 from vit_demo.trace.own_vit import OwnViT
 from vit_demo.trace.pixels import find_pixels, scale_of
 from vit_demo.trace.probe import Probe, find_blocks, find_patch_size, why_others
@@ -40,10 +31,7 @@ NO_PICTURES = (
     "This network gives {}, not logits [B, K] of a picture: pass output= with a function that makes them of what it "
     "returns, or the network inside it."
 )
-NOT_FINITE = (
-    "The outputs of this network are {} for pixels of plain noise: look for weights that are not numbers, a division "
-    "by 0, or half precision."
-)
+NOT_FINITE = "The outputs of this network are {} for plain noise: look for broken weights, or a division by 0."
 WHOLE_CLIP = (
     "This is a network of pictures and words: pass its part for pictures, .visual, for an embedding; for classes that "
     "are words, CLIPModel or SiglipModel of transformers."
@@ -181,7 +169,7 @@ def _probe(
         )
     where = find_logits(output, probe.sources, wanted)
     logits = logits_of(output, where)
-    raw, logits = logits if callable(where) else tensors_in(output)[where], finite(logits)
+    raw, logits = logits if callable(where) else tensors_in(output)[where], outputs.finite(logits)
     parts = find_blocks(probe)
     num_tokens, tokens = probe.shapes[0][2], first_of(probe.tokens[parts[2]][1])
     _check_numbers(logits, tokens)
@@ -259,7 +247,7 @@ def _adapt(
     prefix = config.num_registers
     network = TracedViT(module, config, structure)
     structure = network.structure = replace(structure, projections=proved_projections(network, probe))
-    if probe.sets_gradients and not head.has_gradients(network, noise):
+    if probe.sets_gradients and not head.reaches(network, noise, lambda trace: trace.tokens[:1]):
         network.structure = structure = replace(structure, keeps_gradients=True)
     head.head_gradient(network, output)  # refuses a network without gradients
     error: PresetError | None = None
@@ -286,11 +274,10 @@ def _adapt(
     config = replace(config, pool=pool, class_token=has_class_token, num_registers=prefix - has_class_token)
     network = TracedViT(module, config, structure)
     drops = head.reads_patches_alike(network, output)
-    pools, evenly = probe.pools > 0 and head.pools(network, noise), head.reads_evenly(network, output)
+    pools = probe.pools > 0 and head.reaches(network, noise, lambda trace: list(trace.pooled or ())[1:])
+    evenly = head.reads_evenly(network, output)
     network.structure = structure = replace(structure, drops=drops, pools=pools, reads_evenly=evenly and not pools)
-    leaves_out, takes_any = (
-        drops and head.can_leave_out(network, noise),
-        (drops or evenly) and head.is_flexible(network),
-    )
+    leaves_out = drops and head.can_leave_out(network, noise)
+    takes_any = (drops or evenly) and head.is_flexible(network)
     structure = replace(structure, leaves_out=leaves_out, takes_any_size=takes_any)
     return TracedViT(module, config, structure)

@@ -19,51 +19,43 @@ DEPTH = 3
 
 
 class Changes:
-    """Follows one network.
-
-    Attributes:
-        ignored: What changes whenever it runs, such as a counter.
-    """
+    """Follows one network; what changes whenever it runs, such as a counter, is ignored."""
 
     def __init__(self) -> None:
-        self.ignored = set[tuple[int, str]]()
+        self._ignored = set[tuple[int, str]]()
         self._zeros = dict[int, tuple[int, int, bool]]()  # of tensors, with their version and address
 
     def state_of(self, module: nn.Module) -> State:
-        """The modules of a network with their attributes and hooks, and each tensor's shape, type and whether it is 0.
+        """The modules with their attributes and hooks, and each tensor's shape, type and whether it is 0.
 
         A gate that is 0 may hide what mixes tokens; other values of weights change no structure.
         """
         found: State = {}
         for name, one in module.named_modules():
-            number = id(one)
+            number, hooks = id(one), (one._forward_pre_hooks, one._forward_hooks)
             found[number, ""] = name, type(one), getattr(type(one), "forward", None)
-            for hooks in (one._forward_pre_hooks, one._forward_hooks):
-                if hooks:
-                    found[number, f"hooks {id(hooks)}"] = tuple(_parts(dict(hooks), DEPTH))
+            if hooks[0] or hooks[1]:
+                found[number, "hooks"] = tuple(_parts(hooks, DEPTH))
             for key, value in vars(one).copy().items():
                 if key not in _SKIPPED:
                     found[number, key] = value if type(value) in _PLAIN else tuple(_parts(value, DEPTH))
-            for kept in (one._parameters, one._buffers):
-                for key, x in kept.items():
-                    if x is not None:
-                        found[number, key] = x.shape, x.dtype, self._is_zero(x)
-        for ignored in self.ignored:
+            for key, x in (*one._parameters.items(), *one._buffers.items()):
+                if x is not None:
+                    found[number, key] = x.shape, x.dtype, self._is_zero(x)
+        for ignored in self._ignored:
             found.pop(ignored, None)
         return found
 
     def ignore_changes(self, before: State, after: State) -> None:
         """Ignores from now on what a few passes have changed."""
-        self.ignored |= {name for name in {**before, **after} if before.get(name) != after.get(name)}
+        self._ignored |= {name for name in {**before, **after} if before.get(name) != after.get(name)}
 
     def _is_zero(self, x: Tensor) -> bool:
         if x.is_meta or x.is_inference() or not x.is_floating_point() or not x.numel():
             return False
-        version, place = x._version, x.data_ptr()
-        known = self._zeros.get(id(x))
-        if known is None or known[:2] != (version, place):
-            first = x.detach()[(0,) * x.dim()]
-            known = self._zeros[id(x)] = version, place, not first and not x.detach().any()
+        known, now = self._zeros.get(id(x)), (x._version, x.data_ptr())
+        if known is None or known[:2] != now:
+            known = self._zeros[id(x)] = *now, not x.detach()[(0,) * x.dim()] and not x.detach().any()
         return known[2]
 
 
@@ -77,7 +69,7 @@ def _parts(value: Any, depth: int) -> Iterator[Any]:
         for one in value:
             yield from _parts(one, depth - 1)
     elif isinstance(value, dict):
-        for key, one in value.items():
+        for key, one in list(value.items()):
             if key not in _SKIPPED and getattr(one, "__module__", "") != running.__name__:  # of a pass in some thread
                 yield key
                 yield from _parts(one, depth - 1)

@@ -47,15 +47,10 @@ class _ConstantPooling(AttentionMode):
 
 
 def shares_read(network: TracedViT, x: Tensor, score: Callable[[Tensor], Tensor]) -> Tensor:
-    """The share of each token in the gradient of a score at the last tokens, but for what attention pooling reads.
+    """The share ``[B, N]`` of each token in the gradient of a score; all 0 where attention pooling alone reads.
 
-    Args:
-        network: Any.
-        x: The last tokens ``[B, N, D]``, prefix first; the gradient is that after the final norm, if a module norms.
-        score: From logits ``[B, K]`` to ``[B]``.
-
-    Returns:
-        ``[B, N]``, whose rows sum to 1; all 0 where attention pooling alone reads.
+    The gradient is that at the last tokens ``[B, N, D]``, after the final norm if a module norms; ``score`` makes
+    ``[B]`` of logits.
     """
     structure, normed = network.structure, list[Tensor]()
     norm = [network.module.get_submodule(structure.norm)] if structure.norm else []
@@ -79,22 +74,13 @@ def reads_evenly(network: TracedViT, output: Any) -> bool:
     return all(bool(run.max() - run.min() <= rounding * run.max()) for run in runs)
 
 
-def has_gradients(network: TracedViT, images: Tensor) -> bool:
-    """Whether a gradient of the logits reaches the tokens before the first block."""
+def reaches(network: TracedViT, images: Tensor, wanted: Callable[[Trace], list[Tensor]]) -> bool:
+    """Whether a gradient of the logits reaches any of the wanted parts of a pass."""
     with torch.inference_mode(False), torch.enable_grad():
         logits = network(images.detach().clone().requires_grad_(), trace := Trace(record_tokens=True))
-        if not logits.requires_grad or not trace.tokens[0].requires_grad:
-            return False
-        (gradient,) = torch.autograd.grad(_mixed(logits).sum(), trace.tokens[0], allow_unused=True)
-    return gradient is not None
-
-
-def pools(network: TracedViT, images: Tensor) -> bool:
-    """Whether the head of a network with attention pooling reads what that gives."""
-    with torch.inference_mode(False), torch.enable_grad():
-        logits = network(images.detach().clone().requires_grad_(), trace := Trace())
-        out = [] if trace.pooled is None else [trace.pooled[1]]
-        return any(one.any() for one in torch.autograd.grad(_mixed(logits).sum(), out, materialize_grads=True))
+        parts = [x for x in wanted(trace) if x.requires_grad and logits.requires_grad]
+        slopes = torch.autograd.grad(_mixed(logits).sum(), parts, materialize_grads=True) if parts else ()
+        return any(bool(slope.any()) for slope in slopes)
 
 
 def find_pool(gradient: Tensor, num_prefix_tokens: int) -> Pool:

@@ -128,11 +128,9 @@ class Trace:
     def to(self, device: str) -> Trace:
         """A copy on another device."""
         q, k, v, tokens = ([tensor.to(device) for tensor in kept] for kept in (self.q, self.k, self.v, self.tokens))
-        kept, pooling, early = (
-            None if x is None else x.to(device) for x in (self.kept_patches, self.pooling, self.early)
-        )
-        given = (self.grid, self.num_prefix_tokens, q, k, v, self.record_tokens, tokens, kept, pooling, early)
-        return Trace((), *given, self.together)
+        kept, *rest = (None if x is None else x.to(device) for x in (self.kept_patches, self.pooling, self.early))
+        layout = (self.grid, self.num_prefix_tokens, q, k, v, self.record_tokens, tokens)
+        return Trace((), *layout, kept, rest[0], rest[1], self.together)
 
     @property
     def num_bytes(self) -> int:
