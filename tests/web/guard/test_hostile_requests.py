@@ -14,6 +14,7 @@ from PIL import Image
 
 from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web import server
 from vit_demo.web.guard import event_checks, visitor
 from vit_demo.web.requests.parse import drawing_source, example_source, image_source
 from vit_demo.web.requests.payload import data_url
@@ -28,6 +29,12 @@ from ..http_requests import connect, event, number_of, request, wait_until_idle
 def patient(monkeypatch):
     """A busy machine may open a stream late."""
     monkeypatch.setattr(visitor, "STREAM_SECONDS", PATIENCE)
+
+
+@pytest.fixture(autouse=True)
+def _uncleaned(monkeypatch):
+    """The server's own round, which forgets what nobody collects, does not come between."""
+    monkeypatch.setattr(server, "forget_ended", lambda _: None)
 
 
 def join(page, **fields) -> tuple[int, bytes]:
@@ -65,6 +72,7 @@ def left_by(page, session: str) -> list[Any]:
 def test_a_result_that_nobody_collects_is_dropped(page, monkeypatch):
     monkeypatch.setattr(visitor, "STREAM_SECONDS", 0.3)
     assert join(page, session_hash="nobody")[0] == 200
+    until(lambda: [one.msg for one in left_by(page, "nobody")][-1:] == ["process_completed"])
     wait_until_idle(page)
     *_, last = left_by(page, "nobody")
     assert last.success is False and "Nobody waited" in last.output["error"]
