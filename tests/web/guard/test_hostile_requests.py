@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 
 from vit_demo.service.engine import get_engine
-from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web import server
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import event_checks, visitor
 from vit_demo.web.requests.parse import drawing_source, example_source, image_source
 from vit_demo.web.requests.payload import data_url
