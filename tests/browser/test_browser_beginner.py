@@ -96,7 +96,7 @@ def test_the_place_of_a_method_is_that_of_the_board_and_leads_there(visit, addre
     for name, method in METHODS.items():
         rank = ranks.get(name)
         assert places[method.title].startswith(f"{rank} of " if rank else ""), name
-    assert drawer.get_by_role("link", name="place on 20 pictures").get_attribute("href") == "./faithfulness"
+    assert drawer.get_by_role("link", name="ranked by a test on 20 pictures").get_attribute("href") == "./faithfulness"
 
 
 def test_the_lessons_are_readable_on_a_phone(visit, address) -> None:
