@@ -108,10 +108,7 @@ def test_a_run_is_cancelled_and_a_network_that_is_not_for_digits_is_not_trained(
     fields = change(opened)
     box = opened.locator(".train")
     fields.get_by_label("Time").select_option("60")
-    assert (
-        box.locator(".note").inner_text()
-        == "It takes up to 60 seconds: the first 20 steps tell how many fit into them."
-    )
+    assert box.locator(".note").inner_text() == "It takes up to 60 seconds."
     box.get_by_role("button", name="Train it").click()
     opened.wait_for_function("document.querySelector('[data-train=loss]').innerText > '0'")
     box.get_by_role("button", name="Cancel").click()
@@ -142,7 +139,7 @@ def test_a_network_that_is_too_large_is_named_before_one_clicks(opened: Page) ->
     fields = change(opened)
     box = opened.locator(".train")
     most = "1,000,000 parameters, 25,000,000 operations, 200 tokens and 16 blocks"
-    can = "It takes up to 30 seconds: the first 20 steps tell how many fit into them."
+    can = "It takes up to 30 seconds."
     cannot = f"Too large to be trained here: at most {most}."
     for name, value, is_allowed in (
         ("depth", 17, False),

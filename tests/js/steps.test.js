@@ -204,7 +204,7 @@ test("of a picture in many rows, the sequence shows the first, the last and thos
   assert.deepEqual(shownRows({ rows: 40 }, 39), [0, 1, 38, 39]);
 });
 
-test("only attention is said to grow sixteenfold", () => {
+test("attention alone is said to take sixteen times the work", () => {
   const { why } = questionOf(0, state(0));
   assert.match(why, /four, so there are \d+\. .*four times the work; attention, .* about sixteen times\.$/);
 });
