@@ -68,5 +68,23 @@ def test_the_words_of_all_sources_are_found() -> None:
         *("looks there for its answer", "faithfulness rank", "half of the rest", "no extra run"),
         *("one more run", "no direction", "The values need not", "multiples of an even share", "no other way"),
         *("Another way to see it", "to see its evidence", "for most pictures of none", "Remove patches"),
+        *(
+            "even share",
+            "Length of what is added",
+            "ink is bright",
+            "keeps photos for",
+            "maps to 0",
+            "rank correlation with",
+        ),
+        *(
+            "sixteenfold",
+            "as if it were new",
+            "first 20",
+            "Rather than",
+            "Copy as command",
+            "Hidden until",
+            "Your digit",
+        ),
+        *("classes stands out", "it takes 28 for", "the fewest found, 3", "Undo all"),
     ):
         assert not [text for text in words if untrue in text]
