@@ -74,7 +74,7 @@ def test_the_words_of_all_sources_are_found() -> None:
             "ink is bright",
             "keeps photos for",
             "maps to 0",
-            "rank correlation with",
+            "correlation with this one",
         ),
         *(
             "sixteenfold",
