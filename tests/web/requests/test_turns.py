@@ -96,6 +96,7 @@ def test_a_drawing_or_photo_that_comes_during_long_work_is_served_before_it_ends
         if not done:
             done.append(0)
             served.append(others.submit(answer, bystander, "bystander"))
+        if name == "read_token" or len(done) == 1:  # the attacker's: he never goes on while the other is on his way
             until(lambda: served[0].done() or one_worker.queues[pool].count())
         done.append(served[0].done())
         return real(*given, **options)
