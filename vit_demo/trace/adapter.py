@@ -100,6 +100,7 @@ def adapt(
     return TracedViT(module, *known)
 
 
+@torch.inference_mode(False)  # the caller's own
 def outline(module: nn.Module, image_size: int) -> tuple[ViTConfig, bool]:
     """The shape of a network, and whether its attention has a mask; costs nothing on the meta device.
 
