@@ -174,6 +174,10 @@ def stage(opened_stage: Page) -> Iterator[Page]:
     page.evaluate("document.querySelector('.stage').__stage.change(window.firstChoices)")
     give(page, "first")
     page.wait_for_selector("#stage .stage[data-run=first][data-ready=true]")
+    steps = page.locator("#stage .steps")
+    steps.scroll_into_view_if_needed()  # or else it is loaded, and moves what is below, while a test presses that
+    steps.get_by_text(BELOW["steps"]["error"]).wait_for()
+    page.evaluate("scrollTo(0, 0)")
     block_requests.clear()
     other_requests.clear()
     point_at_picture(page)
