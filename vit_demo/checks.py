@@ -63,7 +63,7 @@ def check_proxies() -> None:
         if scheme.startswith("socks5") and find_spec("socksio") is None:
             raise PresetError('A SOCKS proxy needs socksio: run pip install "httpx[socks]", or unset ALL_PROXY.')
         if scheme not in ("http", "https", "socks5", "socks5h"):
-            raise PresetError(f"A proxy is {url!r}: it begins with http://, https:// or socks5://.")
+            raise PresetError(f"A proxy begins with {scheme}://: write it with http://, https:// or socks5://.")
 
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:

@@ -98,6 +98,8 @@ def test_answers_change_within_a_stroke_and_nothing_else_hears_of_it(hand: Hand)
     whole, run = said(page), run_of(page)
     assert half["numbers"] != whole["numbers"] and half["early"] != whole["early"]
     assert page.evaluate(f"{STAGE}.current().run") == ordinary, "the result on the stage waits for the end"
+    first = page.evaluate("document.querySelector('.stage').dataset.top1")
+    assert page.locator("[data-show=class]").inner_text() == f"What speaks for {first}", "of the answer of now"
     assert told(page) == before
     assert page.evaluate("scrollY") == 0
     hand.up()

@@ -313,12 +313,12 @@ test("who changes the answer is told with how many squares, and what to try next
         .trim(),
     );
   const found = { patches: [1, 2], dropped: [1, 2], is_minimal: true };
-  assert.equal(said({}), "You made it a 3 with 3 squares. Can you do it with fewer?");
-  assert.equal(said({}, [4]), "You made it a 3 with 1 square. Can you do it with fewer?");
-  assert.equal(said({ best: 3 }), "You made it a 3 with 3 squares. Can you do it with fewer?");
-  assert.equal(said({ best: 2 }), "You made it a 3 with 3 squares. Your best: 2.");
-  assert.equal(said({ best: 2, found }), "You made it a 3 with 3 squares. The fewest known: 2.");
-  const last = "You made it a 3 with 2 squares. No fewer are known. Can you make it say 0?";
+  assert.equal(said({}), "You made it say 3 with 3 squares. Can you do it with fewer?");
+  assert.equal(said({}, [4]), "You made it say 3 with 1 square. Can you do it with fewer?");
+  assert.equal(said({ best: 3 }), "You made it say 3 with 3 squares. Can you do it with fewer?");
+  assert.equal(said({ best: 2 }), "You made it say 3 with 3 squares. Your best: 2.");
+  assert.equal(said({ best: 2, found }), "You made it say 3 with 3 squares. The fewest known: 2.");
+  const last = "You made it say 3 with 2 squares. No fewer are known. Can you make it say 0?";
   assert.equal(said({ found }, [1, 3]), last);
   const photo = ten(0.02, 0.9, { dropped: [1, 2, 3], pixelated: false });
   assert.equal(said({}, [], photo), "You made it say 3 with 3 squares. Can you do it with fewer?");
@@ -326,6 +326,9 @@ test("who changes the answer is told with how many squares, and what to try next
     plain(frame({ verb: "rub", result: whole, beat: 2 }).headline.next),
     /^Someone needed 2 squares .* You\?$/,
   );
+  for (const beat of [16, 10_000]) {
+    assert.equal(frame({ verb: "rub", result: whole, beat }).headline.next, "Can you make it say something else?");
+  }
   for (const [why, part, dropped, one] of [
     ["a link", { isTried: false }],
     ["the search", { found }, [1, 2]],

@@ -174,8 +174,8 @@ ENVIRONMENT = [
     ({"ALL_PROXY": "socks5://127.0.0.1:9"}, SOCKS),
     ({"all_proxy": "socks5h://127.0.0.1:9"}, SOCKS),
     ({"HTTPS_PROXY": "SOCKS5://user:secret@127.0.0.1:9"}, SOCKS),
-    ({"HTTP_PROXY": "socks4://127.0.0.1:9"}, "it begins with http://, https:// or socks5://."),
-    ({"https_proxy": "foo://127.0.0.1:9"}, "it begins with http://, https:// or socks5://."),
+    ({"HTTP_PROXY": "socks4://127.0.0.1:9"}, "write it with http://, https:// or socks5://."),
+    ({"https_proxy": "foo://127.0.0.1:9"}, "write it with http://, https:// or socks5://."),
     ({"SSL_CERT_FILE": "/nowhere/ca.pem"}, "set SSL_CERT_FILE to a file of those that your network needs."),
     ({"REQUESTS_CA_BUNDLE": "/nowhere/ca.pem"}, "set SSL_CERT_FILE to a file of those that your network needs."),
     ({"HF_HUB_CACHE": "~/.cache/huggingface/hub"}, "There is no home folder for what is downloaded: set HF_HOME"),
@@ -203,13 +203,13 @@ def test_a_setting_of_the_network_is_named(hub, fresh, monkeypatch, caplog, chan
 def test_the_page_without_its_proxy_is_a_sentence(tmp_path):
     environment = {
         **os.environ,
-        "ALL_PROXY": "foo://127.0.0.1:9",
+        "ALL_PROXY": "foo://user:secret@127.0.0.1:9",
         "PYTHONPATH": str(Path(vit_demo.__file__).parents[1]),
     }
     program = [sys.executable, "-m", "vit_demo", "serve"]
     done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert "A proxy is 'foo://127.0.0.1:9'" in done.stderr
+    assert "A proxy begins with foo://: write it" in done.stderr and "secret" not in done.stderr
 
 
 def test_a_proxy_that_refuses_is_named(fresh, monkeypatch):

@@ -41,6 +41,7 @@ class Record:
             self._done = {entry["row"]["file"]: entry for entry in entries}
             self.file.write("\n" if first else f"{head}\n")
         except BlockingIOError as error:
+            self.file.close()
             raise InputError(
                 f"Another audit writes into {folder}: wait for its end, or name another folder."
             ) from error

@@ -141,7 +141,8 @@ function nextOf(of) {
       name: whole.predictions[0].label,
     });
   }
-  if (count <= 0) return beat ? challengeOf(beat) : english("Can you make it say something else?");
+  if (count <= 0)
+    return beat < whole.numPatches && beat ? challengeOf(beat) : english("Can you make it say something else?");
   if (isFound(of)) return found.is_minimal ? english("No fewer are known.") : english("Fewer may do.");
   if (of.isFlip) return goalOf(of, count);
   return count >= MANY && change === "same" ? english("Let it search?") : "";

@@ -6,11 +6,16 @@ import { readSetting, storeSetting } from "../shared/pageState.js";
 const KEY = "vit_demo.fewest";
 const MOST = 50; // pictures, the last ones
 
+const names = new WeakMap(); // of each result, as a drawing is long and each frame asks
+
 /** A short name of a picture with its network and patch size. */
-function nameOf(/** @type {any} */ { source: { dropped: _, ...source } }) {
+function nameOf(/** @type {any} */ result) {
+  if (names.has(result)) return names.get(result);
+  const { dropped: _, ...source } = result.source;
   let hash = 0x811c9dc5; // FNV-1a
   for (const character of JSON.stringify(source)) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);
-  return (hash >>> 0).toString(36);
+  names.set(result, (hash >>> 0).toString(36));
+  return names.get(result);
 }
 
 /** Pairs of a name and a number, the oldest first; what is not of that form is left out. */

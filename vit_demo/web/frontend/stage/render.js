@@ -80,7 +80,7 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
     found: result && parts.challenge.found(),
     isTried: parts.dropping.canUndo(),
     beat: pageState.get()?.view.beat ?? null,
-    best: whole && bestOf(whole),
+    best: whole && verbOf(stage, choices) === "rub" ? bestOf(whole) : null,
     drawing: drawing && { ...drawing, methods, error: parts.dropping.error() },
   };
 }
@@ -242,7 +242,8 @@ function updateButtons(stage, choices) {
     button.setAttribute("aria-pressed", String(button.dataset.show === shown));
     button.disabled = button.dataset.show === "class" && !latest.predictions.length;
   }
-  const { label = "" } = (result && targetOf(result, choices.label)) ?? {};
+  const seen = seenOf(stage) ?? result; // of a moment the answer of that moment
+  const { label = "" } = (seen && targetOf(seen, seen === result ? choices.label : null)) ?? {};
   const isShort = label && label.length <= LONGEST_NAME;
   const word = translate(isShort ? english("What speaks for {name}") : english("What speaks for it"), { name: label });
   setText(find("[data-show=class]"), word);

@@ -35,14 +35,11 @@ const WITHOUT = {
   ),
   none: english("The network reads the photo without 1 square.|The network reads the photo without {count} squares."),
 };
-const FLIPPED = {
-  digits: english("You made it a *{label}* with 1 square.|You made it a *{label}* with {count} squares."),
-  photos: english("You made it say *{label}* with 1 square.|You made it say *{label}* with {count} squares."),
-};
+const FLIPPED = english("You made it say *{label}* with 1 square.|You made it say *{label}* with {count} squares.");
 
 export function withoutOf({ result, whole, change, doubt, isFlip }, count) {
   const values = { ...leading(result), count };
-  if (isFlip) return translate(result.pixelated ? FLIPPED.digits : FLIPPED.photos, values);
+  if (isFlip) return translate(FLIPPED, values);
   if (whole.dropped.length && change === "same") return translate(WITHOUT.other, values);
   if (change !== "same") return translate(WITHOUT[change === "unsure" ? doubt : change], values);
   const before = probabilityOf(whole.predictions[0]);
