@@ -125,6 +125,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     )
     server = Server(config)
     server.run = partial(server.run, [listening])  # type: ignore[method-assign]
+    stopped = _on_signals() if wait else None
     server.run_in_thread()
     # What Gradio's own `launch` sets, so that `page.close()` stops the server.
     page.server, page.app = server, next(route.app for route in app.routes if isinstance(route, Mount))
@@ -132,10 +133,10 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     shown = "localhost" if shown in ("0.0.0.0", "::") else f"[{shown}]" if ":" in shown else shown
     page.local_url, page.server_port = f"http://{shown}:{number}/", number
     print(f"* Running on local URL:  {page.local_url}", flush=True)
-    if wait:
+    if stopped:
         if sys.stdout.isatty():
             webbrowser.open(page.local_url)
-        _serve_until_stopped()
+        _serve_until(stopped)
     return page
 
 
@@ -230,14 +231,19 @@ async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
         uploads.clear()
 
 
-def _serve_until_stopped() -> NoReturn:
+def _on_signals() -> threading.Event:
+    """An event that SIGINT and SIGTERM set from now on: whoever sees the server answer may stop it."""
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    return stopped
+
+
+def _serve_until(stopped: threading.Event) -> NoReturn:
     # These objects live as long as the server. Otherwise each full garbage collection would traverse them, and every
     # visitor would wait for a quarter of a second.
     gc.freeze()
     gc.enable()
-    stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
     while not stopped.wait(0.5):  # on some systems signals do not interrupt a wait without a timeout
         pass
     faulthandler.dump_traceback_later(KILL_SECONDS, exit=True)  # in a thread without the interpreter's lock
