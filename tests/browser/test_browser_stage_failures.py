@@ -2,7 +2,7 @@
 
 import pytest
 
-from .choosing import Page, choose_method, look_from, method_button, settings, wait_a_moment
+from .choosing import Page, choose_method, look_from, method_button, settings, wait_a_moment, wait_until
 from .stage_page import (
     block_requests,
     faults,
@@ -125,3 +125,12 @@ def test_a_test_that_was_interrupted_can_be_run_again(stage: Page, way: str) -> 
         stage.locator(".findings svg").count() == 3
         and "being computed" not in stage.locator(".conclusion").inner_text()
     )
+
+
+def test_a_chapter_that_is_asked_for_again_keeps_its_place_meanwhile(stage: Page) -> None:
+    steps = stage.locator("#stage .steps")
+    height = steps.evaluate("steps => steps.offsetHeight")
+    faults.add("steps wait")
+    steps.evaluate("steps => steps.scrollIntoView()")
+    wait_until(stage, lambda: "steps are waited for" in faults)
+    assert steps.evaluate("steps => steps.offsetHeight") == height, "or else what is below moves under the pointer"

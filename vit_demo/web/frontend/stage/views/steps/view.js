@@ -113,6 +113,7 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
     }
     const first = numbersOf(result, { kind: "steps" });
     const shared = first.value;
+    if (first.isLoading) return; // what stands here keeps its place, or else a click below it may miss
     card.classList.toggle("refused", first.error !== "");
     if (!shared) return setText(find(".error"), first.error);
     tour = settleTour(choices.tour, result, shared);
