@@ -33,8 +33,10 @@ other_requests: list[dict[str, Any]] = []
 
 faults: set[str] = set()
 """What goes wrong: "broken", every request; "half broken", the second half of a test; "slow map", the map of occlusion
-is being computed; "orders wait", random orders are being computed; "steps wait", those of the chapter of the steps are."""
+is being computed; "random_order waits" and "steps waits", what requests of these kinds want is being computed."""
 
+waited_for: set[str] = set()
+"""The kinds of requests that have been answered so."""
 
 BELOW = {
     "logit_lens": {"result": {"predictions": [{"label": "one", "probability": n / 5} for n in range(BLOCKS + 1)]}},
@@ -115,9 +117,9 @@ def stage_address(launch: Callable[..., str]) -> str:
             return {"result": trace_of(request["block"])}
         if request["kind"] == "attention_maps":
             return {"result": {"maps": attention_maps(request["query"])}}
-        if request["kind"] == "steps" and "steps wait" in faults:
+        if f"{request['kind']} waits" in faults:
+            waited_for.add(request["kind"])
             await asyncio.sleep(0.1)
-            faults.add("steps are waited for")
             return {"done": 0, "total": 0}
         if request["kind"] in BELOW:
             return BELOW[request["kind"]]
@@ -126,9 +128,6 @@ def stage_address(launch: Callable[..., str]) -> str:
             raise RuntimeError("lost")
         if request["kind"] == "method_docs":
             return {"result": {"html": f"<b>{request['method']}</b>"}}
-        if request["kind"] == "random_order" and "orders wait" in faults:
-            await asyncio.sleep(0.1)
-            return {"done": 0, "total": 0}
         if request["kind"] in ("faithfulness", "random_order"):
             side = {"curve": [1, 0.5, 0], "area": 0.5}
             return {"result": {"fractions": [0, 0.5, 1], "deletion": side, "insertion": side}}
@@ -187,6 +186,7 @@ def stage(opened_stage: Page) -> Iterator[Page]:
     point_at_picture(page)
     page.locator("#stage .answers > span").first.wait_for()
     block_requests.clear()
+    waited_for.clear()
     yield page
     page.unroute_all()
     assert not errors

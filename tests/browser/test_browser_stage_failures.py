@@ -11,6 +11,7 @@ from .stage_page import (
     scene,
     shows,
     subject,
+    waited_for,
 )
 
 
@@ -108,7 +109,7 @@ def test_a_test_that_failed_in_its_second_half_can_be_run_again(stage: Page) -> 
 def test_a_test_that_was_interrupted_can_be_run_again(stage: Page, way: str) -> None:
     choose_method(stage, "Relevance")
     shows(stage, "for seven · relevance")
-    faults.add("orders wait")
+    faults.add("random_order waits")
     stage.get_by_role("button", name="Test these colours").click()
     stage.locator(".conclusion", has_text="Random orders are being computed").wait_for()
     if way == "cancel":
@@ -117,7 +118,7 @@ def test_a_test_that_was_interrupted_can_be_run_again(stage: Page, way: str) -> 
         choose_method(stage, "Rollout")
         wait_a_moment(stage)
         choose_method(stage, "Relevance")
-    faults.remove("orders wait")
+    faults.remove("random_order waits")
     if way == "cancel":  # one that the visitor left for a moment goes on
         stage.get_by_role("button", name="Test these colours").click()
     stage.get_by_role("button", name="Tested").wait_for()
@@ -130,7 +131,7 @@ def test_a_test_that_was_interrupted_can_be_run_again(stage: Page, way: str) -> 
 def test_a_chapter_that_is_asked_for_again_keeps_its_place_meanwhile(stage: Page) -> None:
     steps = stage.locator("#stage .steps")
     height = steps.evaluate("steps => steps.offsetHeight")
-    faults.add("steps wait")
+    faults.add("steps waits")
     steps.evaluate("steps => steps.scrollIntoView()")
-    wait_until(stage, lambda: "steps are waited for" in faults)
+    wait_until(stage, lambda: "steps" in waited_for)
     assert steps.evaluate("steps => steps.offsetHeight") == height, "or else what is below moves under the pointer"
