@@ -13,6 +13,7 @@ from PIL import Image
 import vit_demo
 from vit_demo.errors import ImageError, InputError, LabelError
 from vit_demo.methods import METHODS
+from vit_demo.trace import TracedViT
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from ..trace.networks import timm_vit
@@ -44,8 +45,29 @@ def test_maps_of_a_batch_are_those_of_single_calls(module, batch, method):
         targets = [2, NAMES[0], 1]
         expected = np.stack([ex.heatmap(method, t, **options) for ex, t in zip(singles, targets, strict=True)])
         np.testing.assert_allclose(explainer.maps(batch, method, targets, **options), expected, atol=1e-5)
-        by_tensor = explainer.maps(batch, method, torch.tensor([2, 0, 1]), **options)
+        by_tensor = explainer.maps(batch, method, label=torch.tensor([2, 0, 1]), **options)
         np.testing.assert_allclose(by_tensor, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_maps_come_with_the_logits_of_the_same_pass(module, batch, method, monkeypatch):
+    explainer, options = vit_demo.Explainer(module, labels=NAMES), FEW.get(method, {})
+    with torch.no_grad():
+        expected = module(batch)
+    passes, forward = [0, 0], TracedViT.forward
+
+    def counted(*arguments: object, **options: object) -> torch.Tensor:
+        passes[-1] += 1
+        return forward(*arguments, **options)
+
+    monkeypatch.setattr(TracedViT, "forward", counted)
+    values, logits = explainer.maps(batch, method, return_logits=True, **options)
+    passes.append(0)
+    torch.testing.assert_close(values, explainer.maps(batch, method, **options))
+    torch.testing.assert_close(logits, expected, atol=1e-5, rtol=1e-5)
+    assert passes[1] == passes[2], "no pass more"
+    with pytest.raises(InputError, match="only one of both"):
+        explainer.maps(batch, method, 1, label=2)
 
 
 @pytest.mark.parametrize("method", ["relevance", "attnlrp", "libra_fullgrad", "integrated_gradients", "occlusion"])

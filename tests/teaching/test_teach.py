@@ -63,12 +63,12 @@ def features(model: torch.nn.Module, images: list) -> np.ndarray:
 
 
 def plain_ridge(tokens: np.ndarray, classes: np.ndarray, shrinkage: float) -> tuple[np.ndarray, np.ndarray]:
-    """By its normal equations; ``[D, K]`` and ``[K]``."""
+    """By its normal equations, with all classes equally likely; ``[D, K]`` and ``[K]``."""
     targets = np.eye(3)[classes] - 1 / 3
     center, mean = tokens.mean(0), targets.mean(0)
     x = tokens - center
     weight = np.linalg.solve(x.T @ x + shrinkage * np.eye(x.shape[1]), x.T @ (targets - mean))
-    return weight, mean - center @ weight
+    return weight, -np.mean([tokens[classes == kind].mean(0) for kind in range(3)], 0) @ weight
 
 
 def test_logits_are_those_of_a_plain_ridge_on_the_features_of_timm(model, taught):
@@ -117,10 +117,21 @@ def test_leaving_one_out_is_as_fitting_again_without_it():
 
 def test_accuracy_and_confusion_are_those_of_examples_left_out(taught):
     assert taught.confusion.sum(1).tolist() == [4, 5, 6]
-    assert taught.accuracy == np.trace(taught.confusion) / 15
+    assert taught.accuracy == np.trace(taught.confusion) / 15 and taught.chance == 1 / 3
     noise = {name: [np.random.default_rng(10 * i + j).integers(0, 255, (40, 40, 3), np.uint8) for j in range(8)]
              for i, name in enumerate("ab")}  # fmt: skip
     assert vit_demo.teach(noise, make()).accuracy < 0.8, "noise cannot be told apart"
+
+
+@pytest.mark.parametrize("counts", [(10, 10), (2, 2), (20, 5), (7, 7, 7), (3, 30, 12)])
+def test_classes_of_noise_are_told_apart_as_often_as_by_chance(counts):
+    chance, classes = np.random.default_rng(0), np.repeat(range(len(counts)), counts)
+    right = []  # by class
+    for _ in range(300):
+        guesses = ridge(chance.normal(size=(len(classes), 6)), classes).left_out.argmax(1)
+        right.append([(guesses == classes)[classes == kind].mean() for kind in range(len(counts))])
+    error = np.std(right, 0).mean() / 300**0.5
+    assert abs(np.mean(right) - 1 / len(counts)) < 5 * error
 
 
 def test_temperature_never_makes_it_quite_sure():

@@ -46,8 +46,8 @@ def run(options: argparse.Namespace) -> bool:
     rows = [f"  {label:{width}} {'  '.join(map(str, row))}" for label, row in pairs]
     print_lines(*failed, file=sys.stderr) if failed else None
     print_lines(
-        f"left out one at a time, {taught.confusion.trace()} of {taught.confusion.sum()} pictures are right; "
-        "by class, and by the class predicted:",
+        f"left out one at a time, {taught.confusion.trace()} of {taught.confusion.sum()} pictures are right, "
+        f"{taught.confusion.sum() * taught.chance:.0f} by guessing; by class, and by the class predicted:",
         *rows,
         f"wrote {options.out}; explain pictures with it by --model {options.out}",
     )

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, overload
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,16 @@ from vit_demo.images import ImageSource
 from vit_demo.inference import maps, words
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import RunOnModel, forward_batch, run_in_memory
-from vit_demo.inference.found import CHANGED, ONLY_IN_MEMORY, UNCLEAR, preset_of, unnormalised, with_notes
+from vit_demo.inference.found import (
+    CHANGED,
+    ONLY_IN_MEMORY,
+    UNCLEAR,
+    channels_of,
+    preset_of,
+    unnormalised,
+    with_notes,
+    with_scores,
+)
 from vit_demo.inference.inputs import (
     Colours,
     Fit,
@@ -37,7 +46,7 @@ from vit_demo.inference.inputs import (
 )
 from vit_demo.inference.labels import Labels
 from vit_demo.inference.networks import Named
-from vit_demo.scores import SCORES, Scores, scores_for
+from vit_demo.scores import SCORES, Scores
 from vit_demo.sentences import joined
 from vit_demo.trace import Output, TracedViT, adapt
 from vit_demo.weights import Preset, find_preset
@@ -45,14 +54,8 @@ from vit_demo.weights.hub.preprocessing import preprocessing_of
 from vit_demo.weights.taught import Taught
 from vit_demo.words.texts import AS_TYPED
 
-T = TypeVar("T")
-
 GIVEN = "Its input was given, so this package prepared nothing."
 TRANSFORMED = "Its photo was prepared by the transform that was given."
-
-MOST_CHANNELS = 16
-"""Of a picture."""
-
 _presets: dict[str, Preset] = {}
 
 
@@ -178,35 +181,54 @@ class Explainer:
             for _, group in itertools.groupby(part, lambda one: one.given.pixels.shape):
                 yield from _run_together(list(group))
 
+    @overload
+    def maps(
+        self, x: Tensor, method: str = ..., targets: maps.Targets = ..., against: maps.Targets = ...,
+        return_logits: Literal[False] = ..., **options: Any
+    ) -> Tensor: ...  # fmt: skip
+
+    @overload
+    def maps(
+        self, x: Tensor, method: str = ..., targets: maps.Targets = ..., against: maps.Targets = ...,
+        *, return_logits: Literal[True], **options: Any
+    ) -> tuple[Tensor, Tensor]: ...  # fmt: skip
+
     def maps(
         self,
         x: Tensor,
         method: str = DEFAULT_METHOD,
-        label: maps.Targets = None,
+        targets: maps.Targets = None,
         against: maps.Targets = None,
+        return_logits: bool = False,
         **options: Any,
-    ) -> Tensor:
+    ) -> Tensor | tuple[Tensor, Tensor]:
         """The maps of a batch of inputs by any registered method.
 
         Args:
             x: The network's own input, normalised, float ``[B, C, H, W]``.
             method: Its name; see ``vit_demo.methods()``.
-            label: A label or index for all images, ``[B]`` of them, or a function from the logits ``[B, K]``, or from
+            targets: A label or index for all images, ``[B]`` of them, or a function from the logits ``[B, K]``, or from
                 the embeddings ``[B, D]`` of a network without classes, to the scalars ``[B]`` that are explained; each
-                image's predicted class for None.
+                image's predicted class for None. ``label=`` is the same, as all that explains one image names it.
             against: The classes that the first are compared with, in the same forms but a function; None for none.
+            return_logits: Whether the logits are returned, too, of the same pass as the maps.
             **options: The method's own, such as ``block``, ``query`` as (row, col), ``window`` or ``budget``.
 
         Returns:
-            float32 ``[B, rows, cols]`` on the device of ``x``, in the method's unit.
+            float32 ``[B, rows, cols]`` on the device of ``x``, in the method's unit; with ``return_logits`` the logits
+            ``[B, K]``, too.
 
         Raises:
-            InputError: If ``x`` is no such batch, there is no such method, or it has no such option.
-            LabelError: If there is no such class, or the network has none and ``label`` is no function.
+            InputError: If ``x`` is no such batch, or there is no such method or option.
+            LabelError: If there is no such class, or the network has none and ``targets`` is no function.
         """
         maps.check_batch(x)
         preset, network = self._network((x.shape[2], x.shape[3]), x.shape[1])
-        return maps.maps(network, preset.labels, x, method, label, against, options)
+        if (label := options.pop("label", targets)) is not targets is not None:
+            raise InputError("targets= and label= are the same: give only one of both.")
+        logits = list[Tensor]() if return_logits else None
+        found = maps.maps(network, preset.labels, x, method, label, against, options, logits)
+        return found if logits is None else (found, torch.cat(logits).to(x.device))
 
     def runner(self, pixels: Tensor) -> RunOnModel:
         """Runs functions on the network for inputs ``[1, C, height, width]`` of a shape, as results need it."""
@@ -224,9 +246,7 @@ class Explainer:
             return Prepared(given, preset, size, self._fit, Named(preset, size, str(self._place)))
         pixels, picture = read_input(image, self._transform)
         height, width = (self._known.image_size,) * 2 if pixels is None else pixels.shape[1:]
-        convolutions = (layer.in_channels for layer in self._module.modules() if isinstance(layer, nn.Conv2d))
-        # More are those of patches that were folded into channels.
-        channels = next((n for n in convolutions if n <= MOST_CHANNELS), 3) if pixels is None else pixels.shape[0]
+        channels = channels_of(self._module) if pixels is None else len(pixels)
         preset, network = self._network((height, width), channels)
         if self._fit == "keep" and not network.structure.takes_any_size:
             raise PresetError(
@@ -280,13 +300,7 @@ class Explainer:
         network = adapt(self._module, size, patch_size=own, in_channels=channels, output=self._output)
         if self._patch_size is not None:
             network = network.resized(self._patch_size)
-        if self._scores == "auto" and self._labels is None and not network.structure.has_head:
-            network.config = replace(network.config, num_classes=0)  # an embedding
-        usual = scores_for(self._known.problem_type, network.config.num_classes)
-        found = network.already if network.already in ("softmax", "sigmoid") and usual != "none" else usual
-        network.scores = found if self._scores == "auto" else self._scores
-        network.already = network.already if network.scores == network.already else ""
-        return network
+        return with_scores(network, self._scores, self._known.problem_type, is_named=self._labels is not None)
 
 
 def _run_together(part: list[Prepared]) -> Iterator[Exploration]:

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from vit_demo.images import MNIST_MEAN, MNIST_STD
 from vit_demo.inference.inputs import ModelInput
 from vit_demo.inference.labels import Labels, class_names
+from vit_demo.scores import Scores, scores_for
 from vit_demo.sentences import joined, sentence
 from vit_demo.trace import TracedViT
 from vit_demo.weights import Preset
@@ -89,3 +91,22 @@ def _weights_of(module: nn.Module, tensors: Sequence[Tensor]) -> str:
     seen = [(x.data_ptr(), x._version) for x in kept]
     last = [x.detach().flatten()[-1:].tolist() for x in tensors[-4:]]  # a change of x.data has no version
     return f"{number}:{hash(str((seen, last)))}"
+
+
+def channels_of(module: nn.Module) -> int:
+    """The channels of a network's pictures, as far as its first convolution tells; 3 otherwise."""
+    convolutions = (layer.in_channels for layer in module.modules() if isinstance(layer, nn.Conv2d))
+    return next((n for n in convolutions if n <= 16), 3)  # more are those of patches that were folded into channels
+
+
+def with_scores(
+    network: TracedViT, scores: Scores | Literal["auto"], problem_type: str, *, is_named: bool
+) -> TracedViT:
+    """The network with what its outputs become; one without a head gives an embedding unless its classes are named."""
+    if scores == "auto" and not is_named and not network.structure.has_head:
+        network.config = replace(network.config, num_classes=0)
+    usual = scores_for(problem_type, network.config.num_classes)
+    found = network.already if network.already in ("softmax", "sigmoid") and usual != "none" else usual
+    network.scores = found if scores == "auto" else scores
+    network.already = network.already if network.scores == network.already else ""
+    return network

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from vit_demo.errors import InputError, LabelError, warn
 from vit_demo.inference.sequence import WITHOUT_CLASS, check_block, check_head, check_patch, find_class
@@ -16,6 +17,7 @@ from vit_demo.methods import find_method
 from vit_demo.methods.chunking import chunk_size
 from vit_demo.methods.subsets import BATCH_TOKENS
 from vit_demo.trace import TracedViT
+from vit_demo.trace.running import in_this_thread
 
 Targets = int | str | Sequence[int | str] | Tensor | NDArray[Any] | Callable[[Tensor], Tensor] | None
 """A class for all images, one for each, or a function from the output ``[B, K]`` to scalars ``[B]``."""
@@ -37,8 +39,9 @@ def maps(
     targets: Targets,
     against: Targets,
     options: dict[str, Any],
+    logits: list[Tensor] | None = None,
 ) -> Tensor:
-    """As ``Explainer.maps``, on a network and the names of its classes."""
+    """As ``Explainer.maps``, on a network and the names of its classes; adds the logits to a list that is given."""
     found = find_method(method)
     found.check_options(options)
     if options.get("block") is not None:
@@ -70,15 +73,36 @@ def maps(
         arguments = dict(options)
         if others is not None:
             arguments["against"] = _of(others, part, found.is_slow)
-        values = found.compute(
-            network,
-            inputs[part],
-            _of(chosen, part, found.is_slow),
-            patch_size=network.patch_size,
-            **arguments,
-        )
+        with nullcontext() if logits is None else _keep_output(network, inputs[part], logits):
+            values = found.compute(
+                network,
+                inputs[part],
+                _of(chosen, part, found.is_slow),
+                patch_size=network.patch_size,
+                **arguments,
+            )
         parts.append(values.detach().float())
     return torch.cat(parts).to(x.device)
+
+
+@contextmanager
+def _keep_output(network: TracedViT, images: Tensor, outputs: list[Tensor]) -> Iterator[None]:
+    """Adds the network's output for some images to a list: of a pass that is made meanwhile, or else of one more."""
+    count = len(outputs)
+
+    def keep(_: nn.Module, given: tuple[Any, ...], options: dict[str, Any], output: Tensor) -> None:
+        is_whole = options.get("kept_patches") is None and given[0].dtype == images.dtype
+        if len(outputs) == count and is_whole and torch.equal(given[0], images):
+            outputs.append(output.detach().float())
+
+    hook = network.register_forward_hook(in_this_thread(keep), with_kwargs=True)
+    try:
+        yield
+        if len(outputs) == count:
+            with torch.no_grad():
+                network(images)
+    finally:
+        hook.remove()
 
 
 def _of(classes: Tensor | Callable[[Tensor], Tensor] | None, part: slice, single: bool) -> Any:

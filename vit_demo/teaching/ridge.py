@@ -1,7 +1,9 @@
 """Ridge regression (Hoerl and Kennard, 1970) on the tokens that a classifier head reads, as that head.
 
-Leaving out one example at a time needs no other fit: of a linear smoother with hat matrix H, the residual of an example
-that was left out is its residual over ``1 - H_ii`` (Allen's PRESS, 1974). By it shrinkage and temperature are chosen.
+All classes are taken to be equally likely, however many examples each has: the head's outputs are 0 on average over the
+classes' mean tokens. Leaving out one example at a time needs no other fit: of a linear smoother with hat matrix H, the
+residual of an example that was left out is its residual over ``1 - H_ii`` (Allen's PRESS, 1974). By it shrinkage and
+temperature are chosen.
 """
 
 from __future__ import annotations
@@ -50,22 +52,31 @@ def ridge(tokens: Floats, classes: NDArray[np.intp]) -> Ridge:
     u, s, vt = np.linalg.svd(tokens - center, full_matrices=False)  # [N, R], [R], [R, D]
     projected = u.T @ (targets - mean)  # [R, K]
     unit = max(float((s**2).sum()) / len(tokens), np.finfo(np.float64).tiny)
-    # The prior of a class with one example cannot be told without it, so such examples have no say.
-    judges = np.bincount(classes)[classes] > 1
+    counts = np.bincount(classes)
+    average = np.eye(count)[:, classes] / counts[:, None]  # [K, N]: from the examples to their classes' means
+    # Without its only example nothing is known of a class, so such examples have no say.
+    judges = counts[classes] > 1
     if not judges.any():
         judges[:] = True
     found = []
     for shrinkage in SHRINKAGES * unit:
         kept = s**2 / (s**2 + shrinkage)
         leverage = 1 / len(tokens) + (u**2 * kept).sum(1)  # H_ii
-        fitted = mean + (u * kept) @ projected
-        left_out = targets - (targets - fitted) / (1 - leverage).clip(1e-9)[:, None]
+        fitted = mean + (u * kept) @ projected  # H targets
+        residuals = (targets - fitted) / (1 - leverage).clip(1e-9)[:, None]
+        left_out = targets - residuals
+        # What the head that has not seen an example gives for the mean of each class without it, and of its own.
+        hat = 1 / len(tokens) + ((average @ u) * kept) @ u.T  # [K, N], averaged over each class
+        means = average @ fitted  # [K, K]
+        own = means[classes] - hat[classes, range(len(tokens)), None] * residuals  # [N, K], the example included
+        others = (own - left_out) / (counts[classes] - 1).clip(1)[:, None]
+        left_out -= means.mean(0) - hat.mean(0)[:, None] * residuals + others / count
         losses = [_loss(left_out[judges] / t, classes[judges]) for t in TEMPERATURES]
         best = int(np.argmin(losses))
         found.append((losses[best], shrinkage, TEMPERATURES[best], left_out))
     _, shrinkage, temperature, left_out = min(found, key=lambda one: one[0])
     weight = (vt.T * (s / (s**2 + shrinkage))) @ projected / temperature  # [D, K]
-    bias = mean / temperature - center @ weight
+    bias = -(average @ tokens).mean(0) @ weight
     return Ridge(weight.T, bias, float(shrinkage), float(temperature), np.exp(_log_softmax(left_out / temperature)))
 
 

@@ -54,7 +54,8 @@ class Taught:
 
     Attributes:
         labels: The names of the classes.
-        accuracy: The share of the examples that a head gets right which has not seen them, in [0, 1].
+        accuracy: The share of the examples that a head gets right which has not seen them, in [0, 1]; by guessing it is
+            ``chance``.
         confusion: int64 ``[K, K]``: examples by their class and by the class that such a head predicts.
         shrinkage: Of the ridge regression, chosen by leaving out one example at a time.
         temperature: By which its outputs are divided before a softmax, chosen alike.
@@ -77,6 +78,11 @@ class Taught:
     module: nn.Module | None = field(default=None, repr=False)
     transform: Any = field(default=None, repr=False)
     output: Output | None = field(default=None, repr=False)
+
+    @property
+    def chance(self) -> float:
+        """The accuracy of guesses: 1 by the number of classes, which all count as equally likely."""
+        return 1 / len(self.labels)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes names and head into a file that ``explore`` takes as ``model``; the network itself is not in it.

@@ -86,9 +86,10 @@ def teach_job(request: TeachRequest, preset: Preset) -> Job[bytes]:
         preset: Of its name.
 
     Returns:
-        A job with a turn for each picture, and a packed reply: ``{"result": {"model", "right", "count"}}``, where
-        ``model`` is the new network for the menu, None with fewer than two classes, and ``right`` how many of ``count``
-        examples a head gets right that has not seen them, None if a class has but one.
+        A job with a turn for each picture, and a packed reply: ``{"result": {"model", "right", "guessed", "count"}}``,
+        where ``model`` is the new network for the menu, None with fewer than two classes, ``right`` how many of
+        ``count`` examples a head gets right that has not seen them, None if a class has but one, and ``guessed`` how
+        many a guess would.
     """
     who, engine, base = owner.get(), get_engine(), preset.own
     size = base.check_patch_size(request.examples[0][1].patch_size)
@@ -129,5 +130,6 @@ def _taught(request: TeachRequest, base: Preset, tokens: list[NDArray[np.float32
     return {
         "model": model_entry(keep_taught(taught, who)),
         "right": right if counts.min() > 1 else None,
+        "guessed": round(len(classes) / len(request.labels)),
         "count": len(classes),
     }

@@ -217,7 +217,7 @@ export function create(card, { request, upload }) {
         "The bars say what it takes your picture for. Give each class two or more: then it is tested, too.",
       );
     return translate(
-      "Tested on each picture after learning from all others: *{right} of {count}* are right. Now try another one.",
+      "Tested on each picture after learning from all others: *{right} of {count}* are right, {guessed} by guessing. Now try another one.",
       last,
     );
   }
