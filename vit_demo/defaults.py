@@ -28,22 +28,6 @@ PICTURE_SUFFIXES = frozenset(
 )
 """Files of a folder that are taken for pictures."""
 
-METHOD_NAMES = (
-    "attention",
-    "rollout",
-    "norm_attention",
-    "naclip",
-    "attnlrp",
-    "grad_cam",
-    "legrad",
-    "libra_fullgrad",
-    "relevance",
-    "integrated_gradients",
-    "local_surrogate",
-    "occlusion",
-)
-"""The registered methods in their order, for the command line's help, which does not wait for torch."""
-
 DEFAULT_METHOD = "libra_fullgrad"
 """The map of a class, if no method is named: the most faithful of the quick ones; see ``docs/faithfulness.md``."""
 
@@ -91,3 +75,6 @@ MAX_TAUGHT_CLASSES, MAX_TAUGHT_PICTURES, MAX_LABEL = 10, 60, 40
 
 OPACITY = 0.6
 """Opacity of a heatmap over its picture in ``overlay``."""
+
+HOST, PORT = "127.0.0.1", 7860
+"""Where the page is served by default; at the next free port if that one is taken."""

@@ -15,6 +15,7 @@ from PIL import Image
 
 from vit_demo import render
 from vit_demo.auditing.groups import LEAST_PICTURES, Group, class_of, percent
+from vit_demo.defaults import HOST, PORT
 from vit_demo.images import read_image
 from vit_demo.methods import find_method
 from vit_demo.scores import as_text
@@ -35,7 +36,7 @@ PLACES = "a corner, an edge, the border or, with masks, the surroundings of the 
 BACK = ("All classes", "../index.html")
 SMALL = 128
 """Longest side of the copy of a picture that its link to the page holds, in pixels."""
-PAGE = "http://127.0.0.1:7860/#tab={}&model={}&patch_size={}&method={}&class={}&image={}"
+PAGE = f"http://{HOST}:{PORT}/" + "#tab={}&model={}&patch_size={}&method={}&class={}&image={}"
 ORDERS: dict[str, Any] = {
     "wrong first": lambda row: (row["right"] is not False, row["unusual"]),
     "most unusual first": lambda row: row["unusual"],

@@ -5,8 +5,7 @@ A method is one file in this folder with one decorated function::
     @register("norm", title="Norm", class_specific=False, cost="trace", unit="length of a vector", options=[BLOCK])
     def norm(trace: Trace, block: int = -1) -> Tensor: ...
 
-``vit_demo.methods`` imports every file of the folder. Two lists name each method, too: ``__all__`` there, and
-``defaults.METHOD_NAMES`` for the command line, whose help does not wait for torch.
+``vit_demo.methods`` imports every file of the folder.
 """
 
 import inspect
@@ -87,7 +86,7 @@ class Method:
     """One way to explain a prediction by a map over the patches.
 
     Attributes:
-        name: By which it is chosen.
+        name: By which it is chosen, and that of its file.
         title: For people.
         class_specific: Whether the map depends on the class.
         cost: See ``Cost``.
@@ -185,7 +184,7 @@ class Method:
 
 
 METHODS: dict[str, Method] = {}
-"""Every method by name: those that do not depend on the class first, and among them the cheapest."""
+"""Every method by name, in the order of ``list_methods``."""
 
 
 def register(
@@ -237,6 +236,11 @@ def register(
         return function
 
     return decorate
+
+
+def list_methods() -> list[str]:
+    """The names of all methods: those that do not depend on the class first, and among them the cheapest."""
+    return list(METHODS)
 
 
 def find_method(name: str) -> Method:

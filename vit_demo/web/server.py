@@ -33,7 +33,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vit_demo.accelerator import ZERO_GPU
-from vit_demo.defaults import MAX_PICTURE_BYTES
+from vit_demo.defaults import MAX_PICTURE_BYTES, PORT
 from vit_demo.errors import BusyError, InputError
 from vit_demo.resources import descriptor_limit, raise_descriptor_limit, trim_memory
 from vit_demo.service.engine import get_engine
@@ -72,8 +72,8 @@ M_MMAP_THRESHOLD, MMAP_BYTES = -3, 4 << 20
 QUEUE_SECONDS = 0.05
 """How long Gradio's queue sleeps when it is empty. Its own millisecond takes a tenth of a core all the time."""
 
-FIRST_PORT, NUM_PORTS = 7860, 100
-"""Gradio's ports; by default the server uses the first free one."""
+NUM_PORTS = 100
+"""By default the server uses the first free port of so many from ``PORT`` on, which are Gradio's."""
 
 ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS, KILL_SECONDS = 3.0, 6.0, 7.0, 8.0
 """When the server stops: until when it accepts requests, since a proxy may send some; until when work may go on; when
@@ -91,8 +91,8 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     """Builds the page and serves it.
 
     Args:
-        host: Address to listen on; None for ``GRADIO_SERVER_NAME``, or 127.0.0.1 if that is not set.
-        port: None for ``GRADIO_SERVER_PORT``, or 7860 or the next free port if that is not set.
+        host: Address to listen on; None for that of ``settings.server_name``.
+        port: None for that of ``settings.server_port``.
         wait: Whether to serve until SIGINT or SIGTERM, finish the requests in progress and end the process; otherwise
             the server runs in a thread until the page is closed.
 
@@ -258,12 +258,11 @@ def _end() -> NoReturn:
 
 def _listen(host: str | None, port: int | None) -> socket.socket:
     """Opens a socket, by default at the first free one of Gradio's ports; raises the errors of ``launch``."""
-    address = (host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1").strip("[]")
-    chosen = os.environ.get("GRADIO_SERVER_PORT", "") if port is None else str(port)
-    wanted = int(chosen) if chosen.isdecimal() and len(chosen) < 6 else 0
-    if chosen and not 0 < wanted < 65536:
-        raise InputError(f"{chosen!r} is not a valid port: choose a number from 1 to 65535.")
-    for number in [wanted] if wanted else range(FIRST_PORT, FIRST_PORT + NUM_PORTS):
+    address = host.strip("[]") if host else settings.server_name()
+    wanted = settings.server_port() if port is None else port
+    if wanted is not None and not settings.is_port(str(wanted)):
+        raise InputError(f"{wanted!r} is not a valid port: choose a number from 1 to 65535.")
+    for number in [wanted] if wanted else range(PORT, PORT + NUM_PORTS):
         try:
             family = socket.getaddrinfo(address, number, type=socket.SOCK_STREAM)[0][0]
             listening = socket.create_server((address, number), family=family, backlog=2048)
