@@ -91,7 +91,7 @@ _HOMES = {
     "teach": "vit_demo.teaching.teach",
     "train_small": "vit_demo.training.small",
 }
-"""Where the names live that are imported on first use."""
+"""The modules of the names that are imported on first use."""
 
 _PACKAGES = ("features", "images", "inference", "methods", "metrics", "model", "render", "weights")
 

@@ -5,23 +5,15 @@ What the page's scripts need of them, ``web/frontend/constants.py`` sends.
 
 from typing import Literal, get_args
 
-DIGITS_PRESET = "digits-small"
-"""The model of a drawing, if none is named."""
-
-PHOTOS_PRESET = "photos-tiny"
-"""The model of a photo, if none is named."""
-
-WORDS_PRESET = "tinyclip-8m"
-"""The model of a photo whose classes are words, if none is named."""
+DIGITS_PRESET = "digits-small"  # the model of a drawing, if none is named
+PHOTOS_PRESET = "photos-tiny"  # the model of a photo, if none is named
+WORDS_PRESET = "tinyclip-8m"  # the model of a photo whose classes are words, if none is named
 
 LARGE_PHOTO_PRESET = "vit-s16"
 """The model with 1,000 classes that the page's photo tab offers; the default there once it is on this machine."""
 
-MAX_VISITOR_WORDS = 50
-"""Words in a request of the page or the API; a large text tower needs a tenth of a second for each."""
-
-MAX_PICTURE_BYTES = 50_000_000
-"""Size of a picture file, read or uploaded."""
+MAX_VISITOR_WORDS = 50  # words in a request of page or API; a large text tower needs a tenth of a second for each
+MAX_PICTURE_BYTES = 50_000_000  # size of a picture file, read or uploaded
 
 PICTURE_SUFFIXES = frozenset(
     (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
@@ -31,8 +23,7 @@ PICTURE_SUFFIXES = frozenset(
 DEFAULT_METHOD = "libra_fullgrad"
 """The map of a class, if no method is named: the most faithful of the quick ones; see ``docs/faithfulness.md``."""
 
-CLASSLESS_METHOD = "rollout"
-"""The map of a model without classes, if no method is named."""
+CLASSLESS_METHOD = "rollout"  # the map of a model without classes, if no method is named
 
 Fit = Literal["crop", "squash", "keep"]
 """How a photo becomes the input: its centre square, squashed to a square, or whole on a rectangular grid."""
@@ -55,26 +46,17 @@ Baseline = Literal["mean", "blur", "black"]
 
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 
-NUM_STEPS = 14
-"""How many times patches are replaced, or returned, by deletion and insertion."""
-
-NUM_RANDOM_ORDERS = 5
-"""Random orders with which deletion and insertion are compared."""
+NUM_STEPS = 14  # how many times patches are replaced, or returned, by deletion and insertion
+NUM_RANDOM_ORDERS = 5  # random orders with which deletion and insertion are compared
 
 IMPROBABLE = 0.1
 """A class with a lower probability has none to lose: its maps are tested on its logit; no patches are enough for it."""
 
-ENOUGH_SHARE = 0.9
-"""Of its probability, which a class keeps with the patches that are enough."""
-
-NUM_CLASSES = 5
-"""Classes that are shown of a prediction, the most likely first."""
+ENOUGH_SHARE = 0.9  # the share of a class's probability that patches which are enough for it keep
+NUM_CLASSES = 5  # classes that are shown of a prediction, the most likely first
 
 MAX_TAUGHT_CLASSES, MAX_TAUGHT_PICTURES, MAX_LABEL = 10, 60, 40
 """Classes that a visitor can teach, pictures of an address that teach them, and characters of the name of a class."""
 
-OPACITY = 0.6
-"""Opacity of a heatmap over its picture in ``overlay``."""
-
-HOST, PORT = "127.0.0.1", 7860
-"""Where the page is served by default; at the next free port if that one is taken."""
+OPACITY = 0.6  # opacity of a heatmap over its picture in ``overlay``
+HOST, PORT = "127.0.0.1", 7860  # where the page is served by default; at the next free port if that one is taken

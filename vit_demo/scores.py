@@ -13,7 +13,7 @@ Scores = Literal["softmax", "sigmoid", "none"]
 SCORES: tuple[Scores, ...] = get_args(Scores)
 
 TASKS: dict[str, Scores] = {"multi_label_classification": "sigmoid", "regression": "none"}
-"""By the ``problem_type`` of transformers, where it is not softmax."""
+"""Scores by the ``problem_type`` of transformers, where they are not a softmax."""
 
 
 def scores_for(problem_type: str, num_classes: int) -> Scores:

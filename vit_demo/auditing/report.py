@@ -24,18 +24,14 @@ from vit_demo.web.notebook.static import Figure, Section, figure, static_page, w
 if TYPE_CHECKING:
     from vit_demo.auditing.run import Audit
 
-MOST_OF_CLASS = 200
-"""Pictures on a page of a class, wrong ones first; the others are in the table."""
-MOST_GROUPS, TYPICAL = 12, 8
-"""Groups that are not suspicious, and pictures of a group, on the first page."""
-SIDE = 136
-"""Of the pictures in rows, in CSS pixels."""
+MOST_OF_CLASS = 200  # pictures on a page of a class, wrong ones first; the others are in the table
+MOST_GROUPS, TYPICAL = 12, 8  # groups that are not suspicious, and pictures of a group, on the first page
+SIDE = 136  # longest side of the pictures in rows, in CSS pixels
 BLANK = Image.new("L", (SIDE, SIDE))
 FOOTER = "Over each picture: {} for its class. Its colours end at its largest value."
 PLACES = "a corner, an edge, the border or, with masks, the surroundings of the object"
 BACK = ("All classes", "../index.html")
-SMALL = 128
-"""Longest side of the copy of a picture that its link to the page holds, in pixels."""
+SMALL = 128  # longest side of the copy of a picture that its link to the page holds, in pixels
 PAGE = f"http://{HOST}:{PORT}/" + "#tab={}&model={}&patch_size={}&method={}&class={}&image={}"
 ORDERS: dict[str, Any] = {
     "wrong first": lambda row: (row["right"] is not False, row["unusual"]),

@@ -38,8 +38,7 @@ from vit_demo.weights import Preset
 
 Ready = tuple[Item, Prepared]
 ClassOf = Callable[[Any], int]
-SIDE = 224
-"""Least longest side, in pixels, of the copies of pictures that are no files."""
+SIDE = 224  # least longest side, in pixels, of the copies of pictures that are no files
 
 
 @dataclass(eq=False)
@@ -47,7 +46,7 @@ class Audit:
     """What an audit found.
 
     Attributes:
-        explainer: Of the network, of which ``preset`` and ``patch_size`` say what is known.
+        explainer: That of the network, of which ``preset`` and ``patch_size`` say what is known.
         method: Name of the method of the maps.
         table: A dict for each picture, such as for ``pandas.DataFrame``, with None for what is not known: ``file``,
             ``truth``, ``prediction``, ``probability``; ``margin``, by which that exceeds the second; ``right``;
@@ -56,10 +55,10 @@ class Audit:
             outermost patches; ``patches_with_half``, how many hold half of it; ``unusual``, the rank of its map among
             those of its class, from 1 for the one least like the others; ``insertion_minus_deletion`` if tested,
             in probability.
-        maps: Of each, float16 ``[rows, cols]``.
-        tokens: Of each, the mean token of the patches with half of the evidence, projected, float16 ``[at most 64]``.
-        tops: Of each, up to five pairs of label and probability, highest first.
-        images: Of each, its path, or a small copy of what the network saw, as the bytes of a file.
+        maps: The map of each, float16 ``[rows, cols]``.
+        tokens: The mean token of the patches with half of its evidence, projected, float16 ``[at most 64]``.
+        tops: Up to five pairs of label and probability, highest first.
+        images: Its path, or a small copy of what the network saw, as the bytes of a file.
         groups: Pictures of one class whose evidence is alike, the most suspicious first.
         problems: Pairs of a picture and a sentence: it could not be read, or its mask not be used.
     """
@@ -138,7 +137,7 @@ def audit(
         faithfulness: Whether to test each map by insertion and deletion, which takes thirty passes more.
         batch_size: How many pictures are in memory at once.
         limit: At most so many pictures, spread evenly; all for None.
-        seed: Of the clustering.
+        seed: That of the clustering.
         out: A folder that keeps what was done: a second run with the same choices goes on from there.
         **how: As in ``vit_demo.Explainer``: ``labels``, ``transform``, ``patch_size``, ``device`` and others.
 

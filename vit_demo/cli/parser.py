@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 PRESET_HELP = f"(default: {DIGITS_PRESET} for a drawing, {PHOTOS_PRESET} for a photo)"
 
-Commands = Any
-"""What ``add_subparsers`` returns; argparse gives the type no public name."""
+Commands = Any  # what ``add_subparsers`` returns; argparse gives the type no public name
 
 
 class Parser(argparse.ArgumentParser):

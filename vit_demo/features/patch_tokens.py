@@ -11,8 +11,7 @@ from vit_demo.defaults import NUM_CLASSES
 from vit_demo.model.resample import num_bytes
 from vit_demo.trace import PassOptions, Trace, TracedViT
 
-LEAST_RATIO = 2.0
-"""An outlier is at least this many times as long as the median token."""
+LEAST_RATIO = 2.0  # an outlier is at least this many times as long as the median token
 
 
 class PatchTokens(NamedTuple):
@@ -32,7 +31,7 @@ class PatchTokens(NamedTuple):
 
     @property
     def num_bytes(self) -> int:
-        """Memory of all four."""
+        """Memory of all fields."""
         return num_bytes(list(self))
 
 
@@ -71,14 +70,9 @@ def logit_lens(model: TracedViT, images: Tensor, **options: Unpack[PassOptions])
 def block_tokens(
     model: TracedViT, images: Tensor, depth: int, *, norm: bool = True, **options: Unpack[PassOptions]
 ) -> Tensor:
-    """The tokens ``[B, N, D]``, prefix included, after so many blocks. Other arguments as in ``TracedViT.forward``.
+    """The tokens ``[B, N, D]``, prefix included, after ``depth`` blocks; with ``norm``, as the head reads them.
 
-    Args:
-        model: In eval mode.
-        images: ``[B, C, height, width]``, normalised.
-        depth: Number of blocks.
-        norm: Whether the final norm is applied, as where the head reads them.
-        **options: As in ``TracedViT.forward``.
+    Other arguments as in ``TracedViT.forward``.
     """
     tokens = _tokens(model, images, **options)[depth]
     return (model.final_norm(tokens) if norm else tokens).float()
@@ -131,7 +125,7 @@ def norm_outliers(norms: NDArray[np.floating]) -> NDArray[np.bool_]:
     three interquartile ranges, and is at least twice the median.
 
     Args:
-        norms: Of any shape; NaN where there is no token.
+        norms: Lengths of tokens, in any shape; NaN where there is no token.
 
     Returns:
         bool, of the same shape.

@@ -50,8 +50,7 @@ T = TypeVar("T")
 GIVEN = "Its input was given, so this package prepared nothing."
 TRANSFORMED = "Its photo was prepared by the transform that was given."
 
-MOST_CHANNELS = 16
-"""Of a picture."""
+MOST_CHANNELS = 16  # channels of a picture
 
 _presets: dict[str, Preset] = {}
 

@@ -32,7 +32,7 @@ class Map(np.ndarray[Any, np.dtype[np.float32]]):
     method: str | None = None
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """What a function of NumPy gives: no map."""
+        """What a function of NumPy makes of a map, which is none."""
         return array[()] if return_scalar or not array.ndim else np.asarray(array)
 
     @classmethod
@@ -125,9 +125,7 @@ def gradient(ex: Result, label: Label | Score = None, *, against: Label = None) 
 def comparison(ex: Result, method: Method, target: int | None, against: Label) -> dict[str, int]:
     """The option ``against`` of a method, the index of a class; none for None.
 
-    Raises:
-        InputError: If the method does not compare two classes.
-        LabelError: If there is no such class, or it is the target.
+    ``InputError`` if the method does not compare two classes, ``LabelError`` if there is no such class, or no other.
     """
     if against is None:
         return {}

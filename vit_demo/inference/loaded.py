@@ -30,7 +30,7 @@ from vit_demo.weights import PRESETS, Preset, find_preset
 from vit_demo.weights.taught import Taught
 
 ROUNDING = 0.05
-"""By which share of the largest logit the network of a result may differ in another precision or on another device."""
+"""Share of the largest logit by which a network may differ in another precision or on another device."""
 BROKEN = (OSError, SafetensorError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What reading a damaged or hostile file raises."""
 GEOMETRY = Geometry((1, 1), (0.0, 0.0, 1.0, 1.0), (1, 1), "crop")
@@ -114,7 +114,6 @@ class _Later:
     patch_size: int
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """As ``RunOnModel``."""
         found = find_preset(self.preset.name, trusted=False)
         if found.takes_words:
             found = found.with_words(self.preset.labels, self.preset.template)

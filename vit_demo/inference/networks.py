@@ -18,8 +18,7 @@ from vit_demo.weights.taught import with_classes
 
 T = TypeVar("T")
 
-MODEL_BYTES = min(5 << 30, memory_limit() // 4)
-"""Limit of the networks in memory; the least recently used one is evicted."""
+MODEL_BYTES = min(5 << 30, memory_limit() // 4)  # networks in memory; the least recently used is evicted
 
 
 class Networks(ByteCache[TracedViT]):

@@ -130,7 +130,7 @@ def kmeans(ex: Result, k: int, block: int = -1, seed: int = 0) -> NDArray[np.int
         ex: The result.
         k: How many segments, 2 to 12 and at most one a patch.
         block: As in ``similarity``.
-        seed: Of the random choice of the patches from which the segments grow.
+        seed: That of the random choice of the patches from which the segments grow.
 
     Raises:
         InputError: If there is no such block, or k is out of range.

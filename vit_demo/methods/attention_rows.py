@@ -34,10 +34,7 @@ def queries_per_chunk(q: Tensor) -> int:
 
 
 def is_short(q: Tensor, blocks: int = 1) -> bool:
-    """Whether ``[B, H, N, d]`` are so few that whole matrices are faster than chunks, and fit the memory budget.
-
-    Or, of several blocks, whether all of their matrices together are.
-    """
+    """Whether whole matrices of ``[B, H, N, d]``, of all blocks together, fit and are faster than chunks."""
     batch, heads, n, _ = q.shape
     return chunk_size(WHOLE_VALUES, blocks * batch * heads * n) >= n
 
@@ -75,11 +72,7 @@ def weighted_head_mean(weights: Tensor, chunk: Tensor) -> Tensor:
 
 
 def iter_attention_rows(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """The rows of one block's attention, a few queries at a time.
-
-    Args:
-        q: ``[B, H, n, d]``, of all tokens or of some.
-        k: ``[B, H, N, d]``.
+    """The attention of queries ``[B, H, n, d]``, all or some, to keys ``[B, H, N, d]``, a few rows at a time.
 
     Yields:
         Which queries, and their attention ``[B, H, chunk, N]``, in memory that the next chunk overwrites.
@@ -101,16 +94,9 @@ def iter_attention_rows(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
 
 
 def logsumexp(q: Tensor, k: Tensor) -> Tensor:
-    """The logarithm of each row's softmax denominator, computed in chunks.
+    """The logarithm ``[B, H, N]`` of each row's softmax denominator, of unscaled queries and keys ``[B, H, N, d]``.
 
     With it, one value needs one dot product: ``attention[i, j] = exp(q_i . k_j / sqrt(d) - logsumexp[i])``.
-
-    Args:
-        q: ``[B, H, N, d]``, not scaled yet.
-        k: ``[B, H, N, d]``.
-
-    Returns:
-        ``[B, H, N]`` float32.
     """
     q, k = q.float() * q.shape[-1] ** -0.5, k.float()
     with without_autocast(q.device):

@@ -12,8 +12,7 @@ from vit_demo.methods.targets import class_scores
 from vit_demo.trace import PassOptions, TracedViT
 from vit_demo.trace.trace import scatter_to_grid
 
-BACKWARD_MEMORY = 8
-"""How many times the memory of a pass its backward needs, about."""
+BACKWARD_MEMORY = 8  # how many times the memory of a pass its backward needs, about
 
 
 @register(

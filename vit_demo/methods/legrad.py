@@ -65,9 +65,7 @@ def legrad(
 def _positive_gradient(d_o: Tensor, v: Tensor) -> Tensor:
     """The positive gradient at attention, summed over queries, the mean over heads: ``[B, N]``, a few rows at a time.
 
-    Args:
-        d_o: The gradient at what the attention gives, ``[B, H, N, e]``.
-        v: The values, likewise.
+    ``d_o`` is the gradient at what the attention gives of the values ``v``, ``[B, H, N, e]`` both.
     """
     total = torch.zeros(v.shape[0], v.shape[2], dtype=torch.float32, device=v.device)
     for rows in d_o.split(queries_per_chunk(v), 2):

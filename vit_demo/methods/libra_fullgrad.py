@@ -108,4 +108,4 @@ POOLING: dict[Callable[..., Any], Callable[..., Any]] = {
     F.scaled_dot_product_attention: _with_constant_weights,
     **{func: partial(_constant_softmax, func) for func in SOFTMAX},
 }
-"""Of the attention that is no block's, which ``attention_fn`` does not see: that of attention pooling."""
+"""Rules for attention pooling, which is no block's, so that ``attention_fn`` does not see it."""

@@ -35,8 +35,7 @@ aside for trials."""
 LENGTH_SCALES = (1 / 28, 1 / 14, 1 / 7)
 """Candidates for the distance over which attributions are similar, as shares of the grid's longer side."""
 
-HINT_SCALES = (0.0, 1.0)
-"""Candidates for the scale of the part that follows a hint; the free part has scale 1."""
+HINT_SCALES = (0.0, 1.0)  # candidates for the scale of the part that follows a hint; the free part has scale 1
 
 
 @register(

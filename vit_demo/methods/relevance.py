@@ -34,8 +34,7 @@ from vit_demo.model.resample import without_autocast
 from vit_demo.trace import PassOptions, Trace, TracedViT
 from vit_demo.trace.trace import to_grid
 
-Gradients = tuple[Tensor, ...] | None
-"""At q, k and v."""
+Gradients = tuple[Tensor, ...] | None  # those at q, k and v
 
 
 @register(
@@ -187,12 +186,9 @@ class RelevanceRow:
         return tuple(tensor.unflatten(0, (batch, heads)).to(q.dtype) for tensor in (of_queries, d_k[:, :n], d_v[:, :n]))
 
     def _block_relevance(self, product: Tensor, weights: Tensor, buffer: Tensor) -> Tensor:
-        """``weights A_bar`` of some rows, ``[B, N]``.
+        """``weights A_bar`` ``[B, N]`` of some rows, from their weights ``[B, c]`` and dA * A, ``[B, H, c, N]``.
 
-        Args:
-            product: Their dA * A, ``[B, H, c, N]``.
-            weights: ``[B, c]``.
-            buffer: ``[B * H, c, N]``, to be overwritten.
+        ``buffer`` ``[B * H, c, N]`` is overwritten.
         """
         if self.average_heads_first:
             return (weights[:, None] @ product.mean(1).relu_())[:, 0]

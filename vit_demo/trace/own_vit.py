@@ -64,5 +64,5 @@ class OwnViT(TracedViT):
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of its weights."""
+        """The type of its weights."""
         return self.module.patch_embed.proj.weight.dtype

@@ -53,8 +53,7 @@ from vit_demo.web.guard.security import guard
 from vit_demo.web.page import build_page
 from vit_demo.web.requests.routes import routes
 
-MAX_QUEUE_LENGTH = 64
-"""Events waiting in Gradio's queue."""
+MAX_QUEUE_LENGTH = 64  # events waiting in Gradio's queue
 
 _PORT_IN_USE = "Port {} cannot be used: stop the program that listens there, or choose another port."
 _NO_FREE_PORT = "No port is free: stop other programs that serve pages, or choose a port."
@@ -72,16 +71,14 @@ M_MMAP_THRESHOLD, MMAP_BYTES = -3, 4 << 20
 QUEUE_SECONDS = 0.05
 """How long Gradio's queue sleeps when it is empty. Its own millisecond takes a tenth of a core all the time."""
 
-NUM_PORTS = 100
-"""By default the server uses the first free port of so many from ``PORT`` on, which are Gradio's."""
+NUM_PORTS = 100  # ports that are tried by default, from ``PORT`` on: Gradio's
 
 ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS, KILL_SECONDS = 3.0, 6.0, 7.0, 8.0
 """When the server stops: until when it accepts requests, since a proxy may send some; until when work may go on; when
 the process ends in any case; and when if no thread of Python has had time for that: it says where they are. The system
 then takes some time to free the memory, on a busy machine seconds, and Docker waits for ten in all."""
 
-HEALTH_SECONDS = 3.0
-"""Time in which a worker must answer."""
+HEALTH_SECONDS = 3.0  # time in which a worker must answer
 
 UPLOADS_SECONDS, CLEANING_SECONDS = 5.0, 60.0
 """Time between two searches for uploads that can be deleted, and for what else can be given back."""
@@ -140,10 +137,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
 
 
 def asgi_app() -> FastAPI:
-    """The page as an ASGI application, as ``launch`` serves it, for other servers.
-
-    Uploads and the queue belong to one process, so it must not be run in several workers.
-    """
+    """The page as an ASGI application, as ``launch`` serves it, for other servers, in one worker alone."""
     uploads.folder()  # before any component reads Gradio's setting
     log.install()
     # For each event Gradio recomputes statistics of the last 10,000, which only the closed /monitoring shows.

@@ -43,12 +43,7 @@ def save_checkpoint(path: Path, model: ViT, record: dict[str, Any]) -> None:
 
 @torch.inference_mode(False)  # no method that needs gradients could use an inference tensor
 def load_checkpoint(path: Path) -> tuple[ViT, dict[str, Any]]:
-    """Reads a network in float32 and eval mode, and its training record.
-
-    Raises:
-        CheckpointError: If the file is missing or damaged, was not written by ``save_checkpoint``, holds values that
-            are not finite, or does not match its own config.
-    """
+    """Reads a network in float32 and eval mode, and its training record; ``CheckpointError`` if they are damaged."""
     if not path.is_file():
         raise CheckpointError(f"The weights {path.name} are missing: train them with `python -m vit_demo train`.")
     header, tensors = read_metadata(path), read_tensors(path)
@@ -80,9 +75,7 @@ def read_record(preset: Preset, patch_size: int, folder: Path = BUNDLED) -> dict
 def load_model(preset: Preset, patch_size: int | None = None, folder: Path = BUNDLED) -> TracedViT:
     """The trained network of a preset, in eval mode on the CPU, set to a patch size, the preset's default for None.
 
-    Words and heads that were taught are added by ``taught.with_classes``.
-
-    ``CheckpointError`` if the weights cannot be downloaded or used, or belong to another network.
+    ``taught.with_classes`` adds words and heads that were taught. ``CheckpointError`` if the weights cannot be used.
     """
     preset, patch_size = preset.own, preset.check_patch_size(patch_size)
     if preset.library:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 Task = Literal["digits", "photos"]
 
-MAX_FEW_LABELS = 100
-"""Labels that can be named beside a prediction."""
+MAX_FEW_LABELS = 100  # labels that can be named beside a prediction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +53,7 @@ class Preset:
         library: ``"timm"`` or ``"transformers"`` if that builds the network; empty for one of this package.
         structure: The names of the parts of such a network; None if they are not known before it is loaded.
         has_mask: Whether something is added to the scores of its attention, which takes memory for all pairs of tokens.
-        parameters: Of such a network; None for one of this package, whose config says it.
+        parameters: Their number in such a network; None for one of this package, whose config says it.
         trusted: Whether the operator of this process chose it, as in ``hub.fetch``.
         confidence_threshold: Probability of the prediction below which confidence counts as low.
         max_entropy: Generalized entropy of all probabilities above which it counts as low, too; see
@@ -64,7 +63,7 @@ class Preset:
         template: The text that stands for a word, with ``{}`` in its place.
         assumed: One sentence about what had to be assumed of its preprocessing; empty if nothing was.
         note: One sentence for the page.
-        base: Of a network that was taught, the preset without these classes; None for all others.
+        base: The preset without these classes, if they were taught; None for all others.
         head: Its head, as bytes of ``weights.taught.Head``; empty for all others.
     """
 
@@ -113,8 +112,7 @@ class Preset:
     def with_words(self, words: Sequence[str], template: str = AS_TYPED) -> Preset:
         """The preset with other words as its classes; one of fixed classes as it is, if the words are among them.
 
-        Raises:
-            LabelError: If they are not, or the words cannot be used; see ``words.texts``.
+        ``LabelError`` if they are not, or the words cannot be used; see ``words.texts``.
         """
         if not self.takes_words:
             given = words if isinstance(words, Sequence) else [words]
@@ -141,9 +139,7 @@ class Preset:
         return self.labels if len(self.labels) <= MAX_FEW_LABELS else ()
 
     def is_confident(self, probabilities: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether the confidence in predictions ``[..., K]`` is not low: bool ``[...]``.
-
-        False without classes or probabilities; where each class has one of its own, they need not add up to 1.
+        """Whether the confidence in predictions ``[..., K]`` is not low: bool ``[...]``; False without probabilities.
 
         In an image of something else, one probability may be high while the rest is spread over many classes. The
         generalized entropy, the sum of ``sqrt(p (1 - p))`` over all classes, measures that rest (GEN with gamma 1/2;

@@ -33,19 +33,14 @@ if TYPE_CHECKING:
 
 FORMAT = "vit_demo taught 1"
 ENDING = ".safetensors"
-MAX_CLASSES = 50
-"""In a file."""
+MAX_CLASSES = 50  # classes in a file
 MAX_FILE_BYTES = 1 << 22
-MAX_LINK = 8192
-"""Characters of a taught network in a link."""
+MAX_LINK = 8192  # characters of a taught network in a link
 DAMAGED = "{0} is not a file that `vit-demo teach` wrote: teach the network again."
 BAD_LINK = "The taught classes of this link are damaged: ask for the link again."
 
-DTYPES = (torch.float32, torch.float16)
-"""Of the head in a file, and in a link."""
-
-Head = NDArray[np.float32]
-"""Weights and, in the last column, biases of a linear head, ``[K, D + 1]``."""
+DTYPES = (torch.float32, torch.float16)  # types of the head in a file, and in a link
+Head = NDArray[np.float32]  # weights and, in the last column, biases of a linear head, ``[K, D + 1]``
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +51,11 @@ class Taught:
         labels: The names of the classes.
         accuracy: The share of the examples that a head gets right which has not seen them, in [0, 1].
         confusion: int64 ``[K, K]``: examples by their class and by the class that such a head predicts.
-        shrinkage: Of the ridge regression, chosen by leaving out one example at a time.
+        shrinkage: That of the ridge regression, chosen by leaving out one example at a time.
         temperature: By which its outputs are divided before a softmax, chosen alike.
         head: float32 ``[K, D + 1]``: the weights, divided by the temperature, and in the last column the biases.
         preset: The network; of one in memory, what is known of it.
-        patch_size: In pixels: that of the examples.
+        patch_size: That of the examples, in pixels.
         module: A network in memory with its new head; None for a named one.
         transform: From a picture to its input, as it was given.
         output: Where its logits are.
@@ -117,10 +112,10 @@ def taught_preset(
     Args:
         base: Its own; of a network that was taught before, the one that was.
         patch_size: That of the examples, which becomes the default.
-        labels: Of the classes.
+        labels: The names of its classes.
         head: See ``Head``.
-        name: In requests.
-        title: In the menu; the labels for an empty one.
+        name: That in requests.
+        title: That in the menu; the labels for an empty one.
     """
     base = base.own
     sizes = base.patch_sizes if base.flexible or base.source != "bundled" else (patch_size,)
@@ -201,8 +196,7 @@ class Parsed(NamedTuple):
 def file_preset(name: str, find: Callable[[str], Preset]) -> Preset:
     """The preset of a file that ``Taught.save`` wrote; ``find`` is ``find_preset``.
 
-    Raises:
-        CheckpointError: If it is none, is damaged, or was taught with other weights.
+    ``CheckpointError`` if it is none, is damaged, or was taught with other weights.
     """
     path, damaged = Path(name), sentence(DAMAGED, Path(name).name)
     if path.stat().st_size > MAX_FILE_BYTES:

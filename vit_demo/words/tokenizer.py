@@ -19,8 +19,7 @@ from vit_demo.errors import PresetError
 from vit_demo.words.classifier import Tokenize
 
 UNUSABLE = "its tokenizer.json holds no vocabulary of {0}."
-MAX_PIECE = 256
-"""Characters of a piece of the vocabulary; the longest of CLIP has 128."""
+MAX_PIECE = 256  # characters of a piece of the vocabulary; the longest of CLIP has 128
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 

@@ -33,11 +33,8 @@ RENDERED_PER_SECOND, RENDERED_AT_ONCE = 2, 20
 LEVELS = {"br": 8, "gzip": 6}
 """Compression levels, the preferred encoding first. They are moderate: the first visitor waits for dozens of files."""
 
-LATER_LEVEL = 11
-"""Level of brotli at which all of it is compressed again, for the next visitors."""
-
-MAX_LATER = 64
-"""How much may wait for that, since anyone can have something rendered anew."""
+LATER_LEVEL = 11  # level of brotli at which all of it is compressed again, for the next visitors
+MAX_LATER = 64  # replies that may wait for that, since anyone can have something rendered anew
 
 HASHED_NAME = re.compile(r"/assets/[\w.-]+-[\w-]{8,9}\.(css|js|woff2?)|/gradio_api/vit_demo/[0-9a-f]{16}/.+")
 """Files of Gradio and of ``frontend.modules`` whose address contains a hash of their content."""
@@ -47,8 +44,7 @@ TEXT_TYPES = ("text/html", "text/css", "text/javascript", "application/javascrip
 
 FOREVER = "public, max-age=31536000, immutable"
 
-Reply = tuple[dict[str, Any], bytes]
-"""The first ASGI message of a response, and its body."""
+Reply = tuple[dict[str, Any], bytes]  # the first ASGI message of a response, and its body
 
 CONDITIONS = ("range", "if-none-match", "if-modified-since", "if-range")
 """Request headers that ask for something other than the whole file."""

@@ -145,7 +145,7 @@ class RequestKind:
 
     Attributes:
         compute: Makes JSON from the result and the checked fields, in a job.
-        fields: A dataclass of the other fields. Two requests about the same source are equal if these are.
+        fields: A dataclass of the other fields; requests with equal fields and sources are equal.
         cost: What it, or its first turn, takes: one pass, a map, or many passes.
     """
 

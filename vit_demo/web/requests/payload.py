@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 _runs = count(1)
 
-MAX_CLASSES = 1000
-"""Number of classes that a visitor can ask about: all of ImageNet-1k, the most likely of ImageNet-21k."""
+MAX_CLASSES = 1000  # classes that can be asked about: all of ImageNet-1k, the likeliest of ImageNet-21k
 
 FULL_LEVEL = 65535
 """The level of a map's peak. Half a step is at most 0.001 % of attention, and the page shows 0.01 %."""
@@ -202,11 +201,7 @@ def source_of(result: Exploration, request: ResultRequest | None = None) -> Sour
 
 
 def block_payload(result: Exploration, block: int) -> TracePayload:
-    """The scaled queries and the keys of a block as float16, and each row's log-sum-exp as float32.
-
-    Raises:
-        InputError: If there is no such block.
-    """
+    """The scaled queries and the keys of a block as float16, and each row's log-sum-exp as float32."""
     trace, block = result.trace, check_block(result.trace.num_blocks, block)
     q, k = trace.q[block].float(), trace.k[block].float()  # [1, H, N, d]
     # Subtracting a vector from all keys does not change the softmax; without their mean, half precision rounds less.

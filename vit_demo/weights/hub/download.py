@@ -24,15 +24,12 @@ from vit_demo.weights.untrusted_text import quote
 DownloadProgress = Callable[[str, int, int], None]
 """DownloadProgress callback of a download: ``(filename, bytes_done, bytes_total)``."""
 
-TIMEOUT = 10
-"""Seconds to wait for the Hub's next byte."""
+TIMEOUT = 10  # seconds to wait for the Hub's next byte
 REPOSITORY = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
 REVISION = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 """A commit, tag or branch. It becomes part of a path, so none of its parts may begin with a dot."""
-HASH = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
-"""Git's SHA-1 of a small file, or the SHA-256 of a large one."""
-SLACK = 4096
-"""Bytes by which a file may exceed the size that the Hub says."""
+HASH = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")  # the SHA-1 that git gives a small file, or the SHA-256 of a large one
+SLACK = 4096  # bytes by which a file may exceed the size that the Hub says
 
 
 class MissingFileError(CheckpointError):

@@ -39,7 +39,7 @@ from vit_demo.words.tokenizer import tokenizer_of
 
 CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE = "config.json", "model.safetensors", "tokenizer.json"
 PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
-"""In the first, newer files of transformers nest what the second holds, which counts where both do."""
+"""Files of a processor; what newer transformers nest in the first counts where both are there."""
 
 ADAPTER_FILE = "adapter_config.json"
 ADAPTER_ALONE = "{0} holds a PEFT adapter alone: merge it into its network by merge_and_unload(), and save that."
