@@ -1,28 +1,34 @@
-"""The report of an audit: a folder of static pages, which opens from a disk."""
+"""What an audit found: a table, groups, and the report of both, a folder of static pages that opens from a disk."""
 
 from __future__ import annotations
 
+import base64
+import csv
+import os
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from vit_demo import render
 from vit_demo.auditing.groups import LEAST_PICTURES, Group, class_of, percent
+from vit_demo.auditing.pictures import Item
+from vit_demo.auditing.record import unpacked
+from vit_demo.checks import cell, writing
 from vit_demo.defaults import HOST, PORT
 from vit_demo.images import read_image
+from vit_demo.inference.explainer import Explainer
 from vit_demo.methods import find_method
 from vit_demo.scores import as_text
 from vit_demo.web.notebook.static import Figure, Section, figure, static_page, write_page
-
-if TYPE_CHECKING:
-    from vit_demo.auditing.run import Audit
+from vit_demo.weights import Preset
 
 MOST_OF_CLASS = 200  # pictures on a page of a class, wrong ones first; the others are in the table
 MOST_GROUPS, TYPICAL = 12, 8  # groups that are not suspicious, and pictures of a group, on the first page
@@ -39,6 +45,63 @@ ORDERS: dict[str, Any] = {
     "most evidence at the border first": lambda row: -(row["on_border"] or 0),
     "least evidence on the object first": lambda row: 2 if row["on_object"] is None else row["on_object"],
 }
+
+
+@dataclass(eq=False)
+class Audit:
+    """What an audit found.
+
+    Attributes:
+        explainer: That of the network, of which ``preset`` and ``patch_size`` say what is known.
+        method: Name of the method of the maps.
+        table: A dict for each picture, such as for ``pandas.DataFrame``, with None for what is not known: ``file``,
+            ``truth``, ``prediction``, ``probability``; ``margin``, by which that exceeds the second; ``right``;
+            ``on_object``, the share of the evidence on the object, ``peak_on_object``, whether the strongest patch is
+            there (pointing game), and ``object_area``, its share of the picture; ``on_border``, the share in the
+            outermost patches; ``patches_with_half``, how many hold half of it; ``unusual``, the rank of its map among
+            those of its class, from 1 for the one least like the others; ``insertion_minus_deletion`` if tested,
+            in probability.
+        maps: The map of each, float16 ``[rows, cols]``.
+        tokens: The mean token of the patches with half of its evidence, projected, float16 ``[at most 64]``.
+        tops: Its up to five pairs of label and probability, highest first.
+        images: Its path, or a small copy of what the network saw, as the bytes of a file.
+        groups: Pictures of one class whose evidence is alike, the most suspicious first.
+        problems: Pairs of a picture and a sentence: it could not be read, or its mask not be used.
+    """
+
+    explainer: Explainer
+    preset: Preset
+    patch_size: int
+    method: str
+    table: list[dict[str, Any]] = field(default_factory=list)
+    maps: list[NDArray[np.float16]] = field(default_factory=list)
+    tokens: list[NDArray[np.float16]] = field(default_factory=list)
+    tops: list[list[tuple[str, float]]] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    images: list[Any] = field(default_factory=list)
+
+    def add(self, item: Item, entry: dict[str, Any]) -> None:
+        """Adds a picture by what the record keeps of it."""
+        self.table.append(entry["row"])
+        self.maps.append(unpacked(entry["map"]))
+        self.tokens.append(unpacked(entry["token"]))
+        self.tops.append([(label, value) for label, value in entry["top"]])
+        self.images.append(base64.b64decode(entry["image"]) or item.image)
+        if entry["problem"]:
+            self.problems.append((item.name, entry["problem"]))
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Writes the table; ``InputError`` if that is not possible."""
+        # With a mark, by which Excel knows that it is UTF-8.
+        with writing(path), Path(path).open("w", encoding="utf-8-sig", newline="") as file:
+            writer = csv.DictWriter(file, list(self.table[0]))
+            writer.writeheader()
+            writer.writerows({name: cell(value) for name, value in row.items()} for row in self.table)
+
+    def to_html(self, folder: str | os.PathLike[str]) -> Path:
+        """Writes the report, a folder that opens from a disk, and returns the path of its first page."""
+        return write_report(self, Path(folder))
 
 
 def write_report(audit: Audit, folder: Path) -> Path:
