@@ -9,9 +9,7 @@ DIGITS_PRESET = "digits-small"  # the model of a drawing, if none is named
 PHOTOS_PRESET = "photos-tiny"  # the model of a photo, if none is named
 WORDS_PRESET = "tinyclip-8m"  # the model of a photo whose classes are words, if none is named
 
-LARGE_PHOTO_PRESET = "vit-s16"
-"""The model with 1,000 classes that the page's photo tab offers; the default there once it is on this machine."""
-
+LARGE_PHOTO_PRESET = "vit-s16"  # the model with 1,000 classes of the photo tab; its default once it is on this machine
 MAX_VISITOR_WORDS = 50  # words in a request of page or API; a large text tower needs a tenth of a second for each
 MAX_PICTURE_BYTES = 50_000_000  # size of a picture file, read or uploaded
 
@@ -20,9 +18,7 @@ PICTURE_SUFFIXES = frozenset(
 )
 """Files of a folder that are taken for pictures."""
 
-DEFAULT_METHOD = "libra_fullgrad"
-"""The map of a class, if no method is named: the most faithful of the quick ones; see ``docs/faithfulness.md``."""
-
+DEFAULT_METHOD = "libra_fullgrad"  # if none is named: the most faithful of the quick ones (docs/faithfulness.md)
 CLASSLESS_METHOD = "rollout"  # the map of a model without classes, if no method is named
 
 Fit = Literal["crop", "squash", "keep"]
@@ -33,16 +29,12 @@ CropMode = Literal["center", "squash", "border", "floor"]
 whole one with bars at its edges (timm's ``crop_mode``); or the centre square with half a pixel rounded down, as
 transformers does."""
 
-FITS: tuple[Fit, ...] = get_args(Fit)
-"""The first is the default."""
-
-Direction = Literal["from", "to"]
-"""What the query attends to, or what attends to it."""
+FITS: tuple[Fit, ...] = get_args(Fit)  # the first is the default
+Direction = Literal["from", "to"]  # what the query attends to, or what attends to it
 
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
-Baseline = Literal["mean", "blur", "black"]
-"""What replaces a removed patch when a heatmap is tested."""
+Baseline = Literal["mean", "blur", "black"]  # what replaces a removed patch when a heatmap is tested
 
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 if TYPE_CHECKING:
     from torch import Tensor  # the command line starts without torch
 
-Scores = Literal["softmax", "sigmoid", "none"]
-"""Probabilities of classes of which one is right, of classes of which each may be, or no probabilities."""
+Scores = Literal["softmax", "sigmoid", "none"]  # one class is right, each may be, or there are no probabilities
 
 SCORES: tuple[Scores, ...] = get_args(Scores)
 

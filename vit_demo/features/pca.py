@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 MAIN_COMPONENTS = 64  # principal components that k-means uses, and that are kept in any case
 
-TOLERANCE = 5e-4
-"""Largest change of a cosine similarity by components that are left out, about that of half precision."""
+TOLERANCE = 5e-4  # largest change of a cosine similarity by components that are left out: that of half precision
 
 _TINY = np.finfo(np.float64).tiny
 

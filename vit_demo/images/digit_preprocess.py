@@ -22,12 +22,8 @@ MNIST_STD = 0.3081
 SIDE = 28  # side of the result, in pixels
 INK_SIDE = 20  # longest side of the ink in the result, in pixels
 
-STROKE_WIDTH_RANGE = (1.4, 4.8)
-"""1st and 99th percentile of the stroke width in MNIST's training digits, in pixels of the result."""
-
-TYPICAL_STROKE_WIDTHS = (1.8, 3.5)
-"""10th and 90th percentile; strokes outside `STROKE_WIDTH_RANGE` are brought to the nearer one."""
-
+STROKE_WIDTH_RANGE = (1.4, 4.8)  # percentiles 1 and 99 of MNIST's training digits, in pixels of the result
+TYPICAL_STROKE_WIDTHS = (1.8, 3.5)  # percentiles 10 and 90, to which wider and thinner strokes are brought
 MIN_STROKE_WIDTH = 1.2  # 0.2nd percentile: a drawing of MNIST's size with thinner strokes was made with a thin pen
 
 _OVERSAMPLING = 8  # working pixels per pixel of the result

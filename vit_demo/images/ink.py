@@ -15,23 +15,15 @@ INK_THRESHOLD = 0.2  # share of full ink from which a pixel counts as ink
 
 _MIN_CONTRAST = 24  # of 255; fainter marks are hardly visible
 
-_SIDES = (256, 32)
-"""Longest sides, in pixels, of the pictures that are looked at; the second for grey strokes with blurred edges."""
-
+_SIDES = (256, 32)  # longest sides, in pixels, of the pictures looked at; the second for strokes with blurred edges
 _LINE_WIDTH = 0.03  # of the widest ruled line, as a share of the longer side; the pad's thinnest pen has 0.055
 _FRAME = 0.08  # of the margin in which pieces of a cell's border lie, in the same unit
-_THUMBNAIL = 64
-"""Longest side, in pixels, below which a picture shows too little paper to tell light, bars and print from strokes."""
-
+_THUMBNAIL = 64  # longest side below which there is too little paper to tell light, bars and print from strokes
 _PAPER = 24  # distance of colours, of 255, up to which a pixel is paper
 _FLAT = 8  # distance for most of the paper: above what a JPEG adds around strokes, below a camera's light and noise
 
-_INK = 45
-"""Distance of colours up to which a pixel lies between paper and ink: in a JPEG the edges of coloured strokes blur."""
-
-_MAX_EDGES = 0.9
-"""Pixels halfway between paper and ink, as a multiple of the strokes' perimeter: strokes have no other shades."""
-
+_INK = 45  # distance up to which a pixel lies between paper and ink: in a JPEG the edges of strokes blur
+_MAX_EDGES = 0.9  # pixels halfway between paper and ink over the perimeter: strokes have no other shades
 _MAX_LENGTH = 4.0  # length of the strokes over the drawing's larger side; at most 3.6 in MNIST's test digits
 _MAX_WIDTH = 0.3  # mean width of the strokes in the same unit; 0.26 in MNIST's test digits at most
 

@@ -31,9 +31,7 @@ MAX_WAIT_SECONDS = 20.0  # time that a picture may wait for others to be decoded
 MAX_DRAWING_CHARACTERS = 1_000_000  # a drawing's data URL; the pad sends a PNG of a few hundred pixels per side
 MAX_DRAWING_SIDE = 560  # longest side of a drawing's canvas, in pixels: twice that of the pad
 
-MAX_DRAWING_CHUNKS = 1000
-"""Chunks of this PNG; browsers write at most a few for every 10 kB, and each takes Pillow as long as many bytes."""
-
+MAX_DRAWING_CHUNKS = 1000  # chunks of this PNG; browsers write a few for every 10 kB, and each takes long
 MAX_FRAME_CHARACTERS = 100_000  # length of a frame's data URL; the page sends a JPEG of about 20 kB
 MAX_FRAME_SIDES = 256, 640  # short and long side of a frame, in pixels
 

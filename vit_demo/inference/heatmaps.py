@@ -18,8 +18,7 @@ from vit_demo.methods import Method, Progress, attention_from, find_method, to_g
 from vit_demo.methods.attention_rows import attention_rows
 from vit_demo.methods.targets import input_gradient
 
-Score = Callable[["Tensor"], "Tensor"]
-"""From logits ``[B, K]`` to the numbers ``[B]`` that are explained."""
+Score = Callable[["Tensor"], "Tensor"]  # from logits ``[B, K]`` to what is explained, ``[B]``
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -27,17 +27,13 @@ def check_fit(fit: str) -> None:
 
 T = TypeVar("T")
 
-Source = str | int | None
-"""Which image it was: its path as it was given, or its number among others; None for one that has neither."""
-
-Transform = Callable[..., Any]
-"""A function from a picture to the input of a network."""
+Source = str | int | None  # the path of an image as it was given, its number among others, or neither
+Transform = Callable[..., Any]  # from a picture to the input of a network
 
 OnError = Literal["raise", "skip"] | Callable[[Source, InputError], object]
 """What becomes of an image that cannot be used: it is skipped, too, if a function is told."""
 
-Picture = Image.Image | NDArray[np.uint8]
-"""An upright RGB image of any size, or a digit as MNIST has it: uint8 ``[28, 28]``, white on black."""
+Picture = Image.Image | NDArray[np.uint8]  # upright RGB of any size, or an MNIST digit ``[28, 28]``
 
 
 def default_preset(picture: Picture) -> str:

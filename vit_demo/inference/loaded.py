@@ -29,8 +29,7 @@ from vit_demo.trace import Output, Trace
 from vit_demo.weights import PRESETS, Preset, find_preset
 from vit_demo.weights.taught import Taught
 
-ROUNDING = 0.05
-"""Share of the largest logit by which a network may differ in another precision or on another device."""
+ROUNDING = 0.05  # share of the largest logit by which another precision or device may change logits
 BROKEN = (OSError, SafetensorError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What reading a damaged or hostile file raises."""
 GEOMETRY = Geometry((1, 1), (0.0, 0.0, 1.0, 1.0), (1, 1), "crop")

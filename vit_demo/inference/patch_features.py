@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-TOKEN_BYTES = 64 << 20
-"""Limit of the cached tokens of patches; those of all blocks of DINOv2 ViT-S/14 at 1,369 patches take 27 MB."""
+TOKEN_BYTES = 64 << 20  # limit of the cached tokens; all blocks of DINOv2 ViT-S/14 at 1,369 patches take 27 MB
 
 _cache: ByteCache[features.PatchTokens] = ByteCache(TOKEN_BYTES, lambda tokens: tokens.num_bytes)
 

@@ -14,17 +14,10 @@ from vit_demo.methods.chunking import chunk_size
 from vit_demo.model.resample import without_autocast
 from vit_demo.trace.attention_mode import attention_rows
 
-CHUNK_VALUES = 1 << 21
-"""Attention values in one chunk: 8 MB of float32, enough rows for fast products, few enough for a CPU's cache."""
-
-WHOLE_VALUES = 1 << 18
-"""Attention values of one block up to which its whole matrices are faster than chunks: 295 tokens of three heads."""
-
-LARGE_MATMUL = 1 << 24
-"""Multiplications in a batched product from which a few matrices run faster one after another, on all CPU threads."""
-
-CACHE_LINE = 16
-"""Float32 values in a cache line of 64 bytes; rows padded to a multiple start on one, so their products are faster."""
+CHUNK_VALUES = 1 << 21  # attention values in a chunk, 8 MB: fast products within a CPU's cache
+WHOLE_VALUES = 1 << 18  # attention values of a block up to which whole matrices are faster: 295 tokens of 3 heads
+LARGE_MATMUL = 1 << 24  # multiplications from which matrices run faster one after another, on all threads
+CACHE_LINE = 16  # float32 values in a cache line: rows that start on one are multiplied faster
 
 
 def queries_per_chunk(q: Tensor) -> int:

@@ -180,5 +180,4 @@ RULES: dict[Callable[..., Any], Callable[..., Any]] = {
     **{func: partial(_matrix_product, func) for func in (*MATMUL, torch.einsum)},
     **{func: partial(_sum, func) for func in _SUMS},
 }
-WITHOUT_RULE = {"Addbmm", "Addmm", "Baddbmm", "Bmm", "Convolution", "Mm", "Mv"}
-"""Nodes of linear maps to which the gamma rule was not applied."""
+WITHOUT_RULE = {"Addbmm", "Addmm", "Baddbmm", "Bmm", "Convolution", "Mm", "Mv"}  # nodes without the gamma rule

@@ -33,8 +33,7 @@ _PRODUCTS = (torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multi
 _QUOTIENTS = (torch.div, Tensor.div, Tensor.__truediv__, torch.divide, Tensor.divide, Tensor.div_, Tensor.divide_)
 _POWERS = (torch.pow, Tensor.pow, Tensor.__pow__, torch.square, Tensor.square)
 _ACTIVATIONS = (F.gelu, F.silu, F.mish, F.hardswish, F.elu, F.selu, F.celu, *_POWERS)  # functions ``x * gate(x)``
-_SIGMOIDAL = (torch.tanh, Tensor.tanh, F.tanh, F.relu6, F.hardtanh, F.softsign)
-"""Activations that are also gates of others."""
+_SIGMOIDAL = (torch.tanh, Tensor.tanh, F.tanh, F.relu6, F.hardtanh, F.softsign)  # activations that are gates, too
 
 _POINTWISE = {"Add", "Sub", "Rsub", "Neg", "Mul", "Div", "ToCopy", "View", "UnsafeView", "Clone", "Alias"}
 _LINEAR = {

@@ -32,9 +32,7 @@ HINT_WEIGHT = 0.25
 aside for trials."""
 
 
-LENGTH_SCALES = (1 / 28, 1 / 14, 1 / 7)
-"""Candidates for the distance over which attributions are similar, as shares of the grid's longer side."""
-
+LENGTH_SCALES = (1 / 28, 1 / 14, 1 / 7)  # distances over which attributions may be alike, in longer sides of the grid
 HINT_SCALES = (0.0, 1.0)  # candidates for the scale of the part that follows a hint; the free part has scale 1
 
 

@@ -175,8 +175,7 @@ class Method:
         return values | {"floor": asdict(self.floor), "options": [one.to_dict() for one in self.options]}
 
 
-METHODS: dict[str, Method] = {}
-"""Every method by name, in the order of ``list_methods``."""
+METHODS: dict[str, Method] = {}  # every method by name, in the order of ``list_methods``
 
 
 def register(

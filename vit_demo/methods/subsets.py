@@ -10,9 +10,7 @@ from vit_demo.methods.chunking import chunk_size
 from vit_demo.methods.targets import class_scores
 from vit_demo.trace import PassOptions, TracedViT
 
-Progress = Callable[[int, int], None]
-"""Progress callback: called with the number of passes done and their total."""
-
+Progress = Callable[[int, int], None]  # called with the number of passes done and their total
 BATCH_TOKENS = 8192  # tokens of one batch: busy matrix products in a small machine's memory
 
 

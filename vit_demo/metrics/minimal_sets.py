@@ -24,8 +24,7 @@ from vit_demo.trace import PassOptions, TracedViT
 
 MAX_PASSES = 150
 PARTS = 64  # sets of few patches that are tried at once: each brings the whole picture with it
-GROWN_TOKENS = 1 << 15
-"""Patches in all the sets that are tried while needed ones grow: on 4 x 4 patches 2,048 sets, on 14 x 14 one step."""
+GROWN_TOKENS = 1 << 15  # patches in all sets of a step while needed ones grow: on 4 x 4 patches 2,048 sets
 BEAM = 1 << 14  # needed sets that grow side by side, times the squared number of patches: 64 on 4 x 4 patches
 
 

@@ -63,12 +63,8 @@ brought have half as many for themselves."""
 
 MEMORY_OF_ONE = memory_limit() // 3  # bytes that one job of a visitor may need; a larger one is refused
 
-MEMORY_OF_TRAINING = MEMORY // 8
-"""Bytes that one training may need: two at once leave what the largest job counts as, which waits for none of them."""
-
-RESULT_BYTES = min(96 << 20, memory_limit() // 32)
-"""Limit of the cached results on the CPU; on a GPU an eighth of its memory, up to twenty times this."""
-
+MEMORY_OF_TRAINING = MEMORY // 8  # bytes of one training: two leave what the largest job counts as
+RESULT_BYTES = min(96 << 20, memory_limit() // 32)  # cached results on the CPU; see ``result_bytes``
 PREPARED_BYTES = 8 << 20  # limit of the cached presets of the Hub, with their configurations
 
 

@@ -17,8 +17,7 @@ from vit_demo.trace import Trace
 
 MOST = 8  # drawings in one pass
 
-Done = tuple[Tensor, Trace, float]
-"""What a pass gives of one drawing; see ``forward.forward_with_trace``."""
+Done = tuple[Tensor, Trace, float]  # what a pass gives of one drawing; see ``forward_with_trace``
 
 
 class Drawing:

@@ -23,8 +23,7 @@ from vit_demo.model import ViT, ViTConfig
 from vit_demo.resources import resource_folder
 from vit_demo.training.loop import updates
 
-DIGITS_FILE = resource_folder("checkpoints") / "digits.npz"
-"""Digits of MNIST's training part, chosen by ``scripts/quick_digits.py``; first those to train on."""
+DIGITS_FILE = resource_folder("checkpoints") / "digits.npz"  # by ``scripts/quick_digits.py``; first those to train on
 NUM_TRAIN, NUM_TEST = 5000, 1000
 BATCH_SIZE = 64
 LEARNING_RATE = 2e-3

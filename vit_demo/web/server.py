@@ -59,18 +59,10 @@ _PORT_IN_USE = "Port {} cannot be used: stop the program that listens there, or 
 _NO_FREE_PORT = "No port is free: stop other programs that serve pages, or choose a port."
 _NO_SUCH_HOST = "The address {} cannot be used: choose one of this machine, such as 127.0.0.1 or 0.0.0.0."
 
-SWITCH_INTERVAL_SECONDS = 0.0005
-"""Python's thread switch interval, shortened so that a digit's thread does not wait for a photo's."""
-
-M_ARENA_MAX = -8
-"""Parameter of glibc's ``mallopt``: the number of heaps. Memory freed in one heap cannot be used in another."""
-
-M_MMAP_THRESHOLD, MMAP_BYTES = -3, 4 << 20
-"""Parameter of ``mallopt``: freed blocks of so many bytes go back at once. By default it grows to 32 MB."""
-
-QUEUE_SECONDS = 0.05
-"""How long Gradio's queue sleeps when it is empty. Its own millisecond takes a tenth of a core all the time."""
-
+SWITCH_INTERVAL_SECONDS = 0.0005  # of Python's threads; short, so that a digit's does not wait for a photo's
+M_ARENA_MAX = -8  # ``mallopt``: the number of heaps; memory freed in one cannot be used in another
+M_MMAP_THRESHOLD, MMAP_BYTES = -3, 4 << 20  # ``mallopt``: freed blocks of so many bytes go back at once
+QUEUE_SECONDS = 0.05  # sleep of Gradio's empty queue; its own millisecond takes a tenth of a core all the time
 NUM_PORTS = 100  # ports that are tried by default, from ``PORT`` on: Gradio's
 
 ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS, KILL_SECONDS = 3.0, 6.0, 7.0, 8.0
@@ -80,8 +72,7 @@ then takes some time to free the memory, on a busy machine seconds, and Docker w
 
 HEALTH_SECONDS = 3.0  # time in which a worker must answer
 
-UPLOADS_SECONDS, CLEANING_SECONDS = 5.0, 60.0
-"""Time between two searches for uploads that can be deleted, and for what else can be given back."""
+UPLOADS_SECONDS, CLEANING_SECONDS = 5.0, 60.0  # time between searches for uploads, and for what else can go
 
 
 def launch(host: str | None = None, port: int | None = None, *, wait: bool = True) -> gr.Blocks:

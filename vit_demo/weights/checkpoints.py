@@ -19,8 +19,7 @@ from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_metadata, read_tensors, to_finite_float32
 from vit_demo.weights.trained import config_in, trained_network
 
-BUNDLED = resource_folder("checkpoints")
-"""The folder of the weights that ship with the package."""
+BUNDLED = resource_folder("checkpoints")  # the weights that ship with the package
 
 
 def save_checkpoint(path: Path, model: ViT, record: dict[str, Any]) -> None:

@@ -9,8 +9,7 @@ from vit_demo.resources import memory_limit
 from vit_demo.weights import costs
 
 # Files of any repository or folder.
-MAX_JSON_BYTES = 1 << 20
-"""``config.json`` and ``preprocessor_config.json``; once parsed they take about 24 times as much memory."""
+MAX_JSON_BYTES = 1 << 20  # ``config.json`` and ``preprocessor_config.json``; parsed they take 24 times as much
 MAX_TOKENIZER_BYTES = 4 << 20  # ``tokenizer.json``; CLIP's and SigLIP's have 2.4 MB
 MAX_WEIGHTS_BYTES = 2 << 30  # ``model.safetensors``; no other file of a repository is downloaded than these four
 MAX_VOCABULARY = 100_000  # tokens of a text tower; CLIP's has 49,408
@@ -34,8 +33,7 @@ MAX_NETWORK_BYTES = 5 << 30  # parameters and tables of a network, as it is in m
 # Networks that visitors of a public page choose.
 MAX_GRID = 60  # patches along a side; also limits the patch sizes offered with any weights of the Hub
 MAX_VISITOR_PATCH = 48  # pixels along a patch; the matrix that resamples a kernel grows with its fourth power
-MAX_PARAMETERS = min(700_000_000, memory_limit() // 12)
-"""ViT-H has 632 million; their weights take a third of the memory at most."""
+MAX_PARAMETERS = min(700_000_000, memory_limit() // 12)  # ViT-H has 632 million; a third of the memory at most
 MAX_OPERATIONS = 6.5e11  # multiply-accumulates of one pass, or what takes as long; DINOv2-L at 518 px: 5.5e11
 MAX_TRACE_BYTES = 600 << 20  # queries, keys, values and tokens of all blocks; DINOv2-L at 518 px takes 515 MiB
 

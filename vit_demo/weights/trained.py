@@ -35,8 +35,7 @@ GONE = "This network is gone, because the server keeps it for an hour: train it 
 GONE_TAUGHT = "These classes are gone, because the server keeps them for an hour: reload the page, or open their link."
 
 KEPT_SECONDS = 3600.0
-BYTES_OF_A_BLOCK, ENTRY_BYTES = 30_000, 2700
-"""Bytes of a block's modules beside its weights; of an entry beside its head and labels."""
+BYTES_OF_A_BLOCK, ENTRY_BYTES = 30_000, 2700  # those of a block beside weights, of an entry beside its head
 
 V = TypeVar("V")
 
@@ -120,8 +119,7 @@ def shares_of(memory: int) -> tuple[int, int]:
     return most, most // 5
 
 
-networks = Shares[Trained | Preset](*shares_of(memory_limit()))
-"""The trained and taught networks of this process, by name."""
+networks = Shares[Trained | Preset](*shares_of(memory_limit()))  # those of this process, by name
 
 
 def keep(model: ViT, accuracy: float, owner: str = "") -> str:

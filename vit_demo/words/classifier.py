@@ -17,9 +17,7 @@ from vit_demo.trace.other_head import replace_part
 from vit_demo.trace.running import in_eval
 from vit_demo.words.texts import texts_of
 
-Tokenize = Callable[[list[str]], Mapping[str, Tensor]]
-"""A function from texts to the arguments of a text tower, ``input_ids`` ``[K, N]`` at least."""
-
+Tokenize = Callable[[list[str]], Mapping[str, Tensor]]  # from texts to ``input_ids`` ``[K, N]``, at least
 MAX_VECTORS = 5000  # texts whose vectors are kept, about; at 768 numbers each they take 15 MB
 MAX_SEEN = 8  # pictures whose vectors are kept, so that other words need no other pass
 CHUNK = 64  # texts that are encoded together

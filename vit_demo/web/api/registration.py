@@ -41,8 +41,7 @@ EVENT_SECONDS = 900.0  # longest time of an event
 P = ParamSpec("P")
 T = TypeVar("T")
 
-ENDPOINTS: list[Callable[..., Any]] = []
-"""Every endpoint of the page, in the order of the documentation."""
+ENDPOINTS: list[Callable[..., Any]] = []  # in the order of the documentation
 
 REQUIRED: Any = inspect.Parameter.empty  # the default of a required parameter, which lets it follow optional ones
 

@@ -24,8 +24,7 @@ PREFIX = "/gradio_api/vit_demo"  # Gradio's own prefix: with server-side renderi
 
 SCRIPT = "page.js"
 STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")  # the modules that start the page
-LATER = {"film.js": "stage/film/main.js"}
-"""Modules, by the file that they are served in with all that they need, that a first visit does not wait for."""
+LATER = {"film.js": "stage/film/main.js"}  # modules that a first visit does not wait for, by their file
 
 LOAD = """\
 const constants = CONSTANTS;

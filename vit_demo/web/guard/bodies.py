@@ -13,9 +13,7 @@ from vit_demo.web.guard import uploads
 
 BODY_SECONDS, UPLOAD_SECONDS = 10.0, 60.0  # time within which the whole body of an event, or of an upload, must arrive
 
-PAUSE_SECONDS, LEAST_BYTES_PER_SECOND = 3.0, 10_000
-"""Seconds for which a body may pause in all, and the rate at which its bytes must arrive otherwise."""
-
+PAUSE_SECONDS, LEAST_BYTES_PER_SECOND = 3.0, 10_000  # pauses of a body in all, and its least rate otherwise
 MAX_EVENT_BYTES = 1_000_000  # length of the body of a request that is not an upload
 MAX_EVENT_VALUES = 20_000  # JSON values in such a body
 MAX_UNFINISHED_BYTES = 64_000_000  # bytes that have arrived of incomplete bodies of events, for all visitors together

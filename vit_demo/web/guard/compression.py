@@ -18,14 +18,12 @@ from vit_demo.inference.cache import ByteCache
 from vit_demo.web.guard.headers import client_address
 from vit_demo.web.guard.quota import Pace
 
-ASSET_CACHE_BYTES, RENDERED_CACHE_BYTES = 8 << 20, 4 << 20
-"""Sizes of the caches of scripts and style sheets, and of what Gradio renders."""
+ASSET_CACHE_BYTES, RENDERED_CACHE_BYTES = 8 << 20, 4 << 20  # caches of scripts and styles, and of what Gradio renders
 
 RENDERED = re.compile(r"/?|(/gradio_api)?/(config|info|openapi\.json|mcp/schema)/?|/theme\.css/?")
 """Paths whose content Gradio renders for each request. It depends on the server's address alone."""
 
-VARYING = ("host", "x-forwarded-proto", "origin")
-"""Request headers from which Gradio derives that address, and which site may read the response."""
+VARYING = ("host", "x-forwarded-proto", "origin")  # headers on which what Gradio renders depends
 
 RENDERED_PER_SECOND, RENDERED_AT_ONCE = 2, 20
 """How often an address may have something rendered that is not in the cache. The page takes 11 milliseconds."""
@@ -46,8 +44,7 @@ FOREVER = "public, max-age=31536000, immutable"
 
 Reply = tuple[dict[str, Any], bytes]  # the first ASGI message of a response, and its body
 
-CONDITIONS = ("range", "if-none-match", "if-modified-since", "if-range")
-"""Request headers that ask for something other than the whole file."""
+CONDITIONS = ("range", "if-none-match", "if-modified-since", "if-range")  # headers that ask for less than a file
 
 
 def compress(content: bytes, encoding: str) -> bytes:

@@ -14,9 +14,7 @@ from vit_demo.web.guard.visitor import streams
 MAX_EVENTS_OF_ONE = 16  # unfinished events of one address
 MAX_MESSAGES = 64  # messages that a session may leave uncollected; an event has three or four
 
-MAX_SESSIONS = 1000
-"""Sessions beyond which those that have ended are forgotten at once. Of more than 2,000, Gradio drops the oldest."""
-
+MAX_SESSIONS = 1000  # beyond, ended sessions are forgotten at once; of over 2,000, Gradio drops the oldest
 SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)  # the name of a session, which its client chooses
 
 NO_ENDPOINT = "There is no such endpoint: see /gradio_api/info."

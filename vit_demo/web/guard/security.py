@@ -27,8 +27,7 @@ UPLOAD_QUOTA_BYTES = 300_000_000  # uploads of one address at once, and again pe
 FORM_BYTES = 1000  # what a form may add to the bytes of its file
 UPLOAD_FILE_BYTES = 50_000  # what an upload counts besides its bytes, because each file has a folder of its own
 
-REQUESTS_PER_SECOND, REQUESTS_AT_ONCE = 100, 50
-"""Requests with a body that an address may start per second, and at once after a pause."""
+REQUESTS_PER_SECOND, REQUESTS_AT_ONCE = 100, 50  # of one address, with a body; at once after a pause
 
 BODY_BYTES_PER_SECOND, BODY_BYTES_AT_ONCE = 2_000_000, 8_000_000
 """Bytes of these bodies, likewise; a drawing of the page has 20 kB. Uploads have a quota of their own."""

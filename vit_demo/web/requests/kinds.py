@@ -49,8 +49,7 @@ from vit_demo.weights.trained import keep_taught
 NOTHING_DRAWN = "Draw a digit, 0 to 9, to see the model’s prediction."
 """The message in place of a result while there is no ink."""
 
-HALF = 0.5
-"""The share of its probability that a class loses without the patches it needs, unless another class is predicted."""
+HALF = 0.5  # the share of its probability that a class loses without what it needs, or another is predicted
 
 NO_BASELINE = f"There is no such baseline: choose one of {', '.join(BASELINES)}."
 NO_SET = 'There is no such set: choose "enough" or "needed".'

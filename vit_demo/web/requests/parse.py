@@ -38,9 +38,7 @@ from vit_demo.words.texts import check_words, split_words
 Json = dict[str, Any]  # a JSON object
 EXAMPLE_DIGITS = {f"digit-{digit}": digit for digit in range(10)}  # the names of the example digits
 
-TEST_DIGITS = [f"test-{number}" for number in range(NUM_TEST)]
-"""The names of the digits that ``train_small`` does not train on."""
-
+TEST_DIGITS = [f"test-{number}" for number in range(NUM_TEST)]  # digits that ``train_small`` does not train on
 PICTURE_CACHE_BYTES = 48 << 20  # size of the cache of decoded photos, for the next patch size or fit
 
 _pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda picture: 3 * picture.width * picture.height)

@@ -30,8 +30,7 @@ _runs = count(1)
 
 MAX_CLASSES = 1000  # classes that can be asked about: all of ImageNet-1k, the likeliest of ImageNet-21k
 
-FULL_LEVEL = 65535
-"""The level of a map's peak. Half a step is at most 0.001 % of attention, and the page shows 0.01 %."""
+FULL_LEVEL = 65535  # level of a map's peak: half a step is 0.001 % of attention, and the page shows 0.01 %
 
 
 class SourcePayload(TypedDict):

@@ -52,8 +52,7 @@ CLASSES = {
 """The classes of transformers by ``model_type``; the first is taken where ``config.json`` names no other of them."""
 TOWERS = {"clip": ("vision_model.", "visual_projection."), "siglip": ("vision_model.",)}
 """Models of pictures and text, and the tensors of their picture tower."""
-TWO_TOWERS = {"clip": "CLIPModel", "siglip": "SiglipModel"}
-"""The classes of these models with both towers, where a tokenizer is beside them."""
+TWO_TOWERS = {"clip": "CLIPModel", "siglip": "SiglipModel"}  # their classes with a tokenizer beside them
 TOKEN = whole(0, limits.MAX_VOCABULARY)
 TEXT_FIELDS = {
     "vocab_size": whole(1, limits.MAX_VOCABULARY),
@@ -129,5 +128,4 @@ PROCESSORS = {
     "dinov3": "DINOv3ViT",
 }  # fmt: skip
 """transformers' processor by the first word of a ``model_type``, where the repository names none."""
-ALLOWED_PROCESSORS = (*PROCESSORS.values(), "Blip", "ConvNext", "MobileViT")
-"""The processors that a repository may name."""
+ALLOWED_PROCESSORS = (*PROCESSORS.values(), "Blip", "ConvNext", "MobileViT")  # those that a repository may name

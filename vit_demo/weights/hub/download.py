@@ -28,9 +28,7 @@ from vit_demo.weights.hub import visitor_cache
 from vit_demo.weights.hub.connection import FALLBACK, Call, endpoint, prepare, refusal
 from vit_demo.weights.untrusted_text import quote
 
-DownloadProgress = Callable[[str, int, int], None]
-"""DownloadProgress callback of a download: ``(filename, bytes_done, bytes_total)``."""
-
+DownloadProgress = Callable[[str, int, int], None]  # called with (filename, bytes_done, bytes_total)
 TIMEOUT = 10  # seconds to wait for the Hub's next byte
 REPOSITORY = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
 REVISION = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
