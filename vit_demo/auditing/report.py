@@ -186,7 +186,7 @@ class _Pages:
                 other = audit.explainer.maps(given.pixels, method.name, row["prediction"], row["truth"])[0].numpy()
                 about = f"for {row['prediction']} rather than {row['truth']}"
                 figures.append(figure(self._overlay(picture, other), method.title, [about]))
-        if preset.source in ("bundled", "hub"):
+        if preset.is_bundled or preset.is_downloaded:
             small = figure(picture, "", side=SMALL // 2).url.partition(",")[2].replace("+", "%2B")
             values = (preset.task, preset.name, audit.patch_size, method.name, preset.labels.index(class_of(row)))
             links.append((f"This picture under {preset.title} on the page", PAGE.format(*values, small)))

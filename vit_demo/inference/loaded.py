@@ -89,7 +89,7 @@ def load_result(
     except BROKEN as error:
         raise InputError(NOT_SAVED.format(repr(Path(path).name))) from error
     if model is None:
-        is_named = preset.source in ("bundled", "hub")
+        is_named = preset.is_bundled or preset.is_downloaded
         return replace(ex, run_on_model=_Later(preset, patch_size)) if is_named else ex
     has_words = preset.takes_words and isinstance(model, str | os.PathLike)
     how: dict[str, Any] = {"labels": preset.labels, "template": preset.template} if has_words else {}

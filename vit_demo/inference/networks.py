@@ -41,7 +41,7 @@ class Networks(ByteCache[TracedViT]):
         if preset.source in ("hub", "folder"):
             release_memory()  # of evicted networks
         network = load_model(preset, patch_size).to(device)
-        return network if preset.source == "trained" else network.keep_sizes()  # those are kept by weights.trained
+        return network if preset.is_kept else network.keep_sizes()
 
 
 _networks = Networks()

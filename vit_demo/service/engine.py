@@ -202,7 +202,7 @@ class Engine:
 
     def model(self, preset: Preset, patch_size: int) -> TracedViT:
         """The network for a patch size, on this engine's device, loaded once, unless ``weights.trained`` keeps it."""
-        if preset.source == "trained":
+        if preset.is_kept:
             return Networks.load(preset, patch_size, self.device)
         nbytes = 4 * preset.num_parameters_at(patch_size)
         load = partial(Networks.load, preset, patch_size, self.device)
@@ -257,7 +257,7 @@ class Engine:
 
     def _backend_of(self, preset: Preset) -> Backend | None:
         """Where a preset's network runs; None for this process, whose memory alone has those that visitors trained."""
-        return None if preset.source == "trained" else self._backend
+        return None if preset.is_kept else self._backend
 
     def _where(self, preset: Preset, patch_size: int, device: torch.device) -> str:
         """Where a pass ran, in words, and why if it is not the engine's device."""

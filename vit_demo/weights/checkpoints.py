@@ -62,7 +62,7 @@ def load_checkpoint(path: Path) -> tuple[ViT, dict[str, Any]]:
 
 def read_record(preset: Preset, patch_size: int, folder: Path = BUNDLED) -> dict[str, Any]:
     """The training record of a preset's weights, read without loading them; empty if there is none."""
-    if preset.source != "bundled":
+    if not preset.is_bundled:
         return {}
     try:
         header = read_metadata(folder / f"{preset.checkpoint_name(patch_size)}.safetensors")
@@ -79,12 +79,12 @@ def load_model(preset: Preset, patch_size: int | None = None, folder: Path = BUN
     preset, patch_size = preset.own, preset.check_patch_size(patch_size)
     if preset.library:
         return load_network(preset, patch_size)
-    if preset.source == "bundled":
+    if preset.is_bundled:
         path = folder / f"{preset.checkpoint_name(patch_size)}.safetensors"
         model, _ = load_checkpoint(path)
         if model.config != preset.config_at(patch_size):
             raise CheckpointError(f"{path.name} holds another network than {preset.name}: download or train it again.")
-    elif preset.source == "trained":
+    elif preset.is_kept:
         model = trained_network(preset.name).model
     else:
         model = load_own(preset)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vit_demo.trace import Structure
 
 Task = Literal["digits", "photos"]
+Kind = Literal["bundled", "hub", "folder", "memory", "trained"]
 
 MAX_FEW_LABELS = 100  # labels that can be named beside a prediction
 
@@ -40,8 +41,8 @@ class Preset:
         default_patch_size: In pixels.
         flexible: Whether one set of weights was trained for all patch sizes. If not, a bundled preset has separate
             weights for each size, and one from the Hub was trained at one size and is resampled for the others.
-        source: ``"bundled"``: the weights ship with the package; ``"hub"``: they are downloaded on first use;
-            ``"folder"``: they are in a folder of the user's; ``"memory"``: the network is in memory.
+        source: Where its weights are: with the package (``"bundled"``), downloaded on first use (``"hub"``), in a
+            folder of the user's, in ``"memory"`` as a network that was given, or kept for an hour (``"trained"``).
         mean: Mean of each channel, for pixels in [0, 1]; subtracted from the input.
         std: Standard deviation of each channel, by which the input is divided.
         crop_fraction: Share of a photo's shorter side that a centre crop keeps (timm's ``crop_pct``).
@@ -75,7 +76,7 @@ class Preset:
     patch_sizes: tuple[int, ...]
     default_patch_size: int
     flexible: bool
-    source: str
+    source: Kind
     mean: tuple[float, ...]
     std: tuple[float, ...]
     crop_fraction: float = 1.0
@@ -132,6 +133,21 @@ class Preset:
     def own(self) -> Preset:
         """The preset of the weights: the one that was taught, or this."""
         return self.base or self
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether its weights ship with the package."""
+        return self.source == "bundled"
+
+    @property
+    def is_downloaded(self) -> bool:
+        """Whether its weights are downloaded from the Hub on first use."""
+        return self.source == "hub"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether ``weights.trained`` keeps its network in memory, for an hour."""
+        return self.source == "trained"
 
     @property
     def few_labels(self) -> tuple[str, ...]:
@@ -197,8 +213,8 @@ class Preset:
 
     def is_resampled(self, patch_size: int) -> bool:
         """Whether the weights were not trained at this patch size."""
-        return self.source != "bundled" and not self.flexible and patch_size != self.config.patch_size
+        return not self.is_bundled and not self.flexible and patch_size != self.config.patch_size
 
     @property
     def _has_one_checkpoint(self) -> bool:
-        return self.flexible or self.source != "bundled"
+        return self.flexible or not self.is_bundled

@@ -118,7 +118,7 @@ def taught_preset(
         title: That in the menu; the labels for an empty one.
     """
     base = base.own
-    sizes = base.patch_sizes if base.flexible or base.source != "bundled" else (patch_size,)
+    sizes = base.patch_sizes if base.flexible or not base.is_bundled else (patch_size,)
     return replace(
         base,
         name=name,
@@ -148,7 +148,7 @@ def with_classes(network: TracedViT, preset: Preset) -> TracedViT:
 
 def commit_of(base: Preset, patch_size: int) -> str:
     """What tells the weights of a preset from others of that name: their commit, or the digest of bundled ones."""
-    if base.source != "bundled":
+    if not base.is_bundled:
         return base.revision
     path = resource_folder("checkpoints") / f"{base.checkpoint_name(patch_size)}{ENDING}"
     return read_metadata(path).get("digest", "")

@@ -23,7 +23,7 @@ from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.resources import memory_limit
 from vit_demo.weights.limits import check_network
-from vit_demo.weights.preset import Preset
+from vit_demo.weights.preset import Kind, Preset
 from vit_demo.weights.presets import PRESETS
 from vit_demo.weights.safetensors_io import read_metadata
 
@@ -172,7 +172,7 @@ def trained_preset(name: str) -> Preset:
     return digits_preset(name, f"{title} ({100 * found.accuracy:.0f} %)", found.config, "trained")
 
 
-def digits_preset(name: str, title: str, config: ViTConfig, source: str, **fields: Any) -> Preset:
+def digits_preset(name: str, title: str, config: ViTConfig, source: Kind, **fields: Any) -> Preset:
     """A preset for digits, with one patch size."""
     like = replace(PRESETS["digits-notebook"], name=name, title=title, config=config, source=source, note="", **fields)
     return replace(like, patch_sizes=(config.patch_size,), default_patch_size=config.patch_size)

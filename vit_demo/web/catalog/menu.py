@@ -107,7 +107,7 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
         "name": name or preset.name,
         "title": marked(preset.title),
         "task": preset.task,
-        "on_machine": preset.source != "hub" or is_on_machine(preset),
+        "on_machine": not preset.is_downloaded or is_on_machine(preset),
         "megabytes": round(BYTES_PER_PARAMETER * preset.num_parameters / 1e6),
         "num_classes": 0 if preset.takes_words else len(preset.labels),
         "takes_words": preset.takes_words,
@@ -134,9 +134,9 @@ def describe_patch_size(preset: Preset, patch_size: int) -> dict[str, Any]:
         "side": preset.image_size // patch_size,
         "tokens": tokens,
         "operations": num_operations(preset.config, patch_size, tokens),
-        "accuracy": bundled_accuracy(preset, patch_size) if preset.source == "bundled" else published,
+        "accuracy": bundled_accuracy(preset, patch_size) if preset.is_bundled else published,
         "text": patch_size_summary(preset, patch_size).marked,
-        "accuracy_text": marked(accuracy_note(preset, patch_size)) if preset.source == "bundled" else "",
+        "accuracy_text": marked(accuracy_note(preset, patch_size)) if preset.is_bundled else "",
     }
 
 

@@ -29,7 +29,7 @@ from vit_demo.weights.hub.network import bounded_outline, build_network, load_te
 from vit_demo.weights.hub.preprocessing import PREPARED, parse_preprocessing
 from vit_demo.weights.hub_presets import offered_patch_sizes
 from vit_demo.weights.imagenet import IMAGENET_ASSUMED, IMAGENET_LABELS
-from vit_demo.weights.preset import Preset
+from vit_demo.weights.preset import Kind, Preset
 from vit_demo.weights.safetensors_io import read_tensors, to_finite_float32
 from vit_demo.weights.trained import folder_preset
 from vit_demo.weights.untrusted_text import sanitize
@@ -133,7 +133,7 @@ def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool
         return outlined
 
 
-def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, trusted: bool) -> Preset:
+def _outline(name: str, source: Kind, repo: str, revision: str, folder: Path, *, trusted: bool) -> Preset:
     """The preset as far as ``config.json`` alone determines it, within all limits."""
     config = read_json_object(folder / CONFIG_FILE, name)
     files = [folder / file for file in PROCESSOR_FILES]
@@ -298,7 +298,7 @@ def fetch_files(preset: Preset, progress: DownloadProgress | None = None) -> Pat
 
 def is_on_machine(preset: Preset) -> bool:
     """Whether a preset's weights need no download; their hash is not compared here."""
-    if preset.source != "hub":
+    if not preset.is_downloaded:
         return True
     files = (WEIGHTS_FILE, TOKENIZER_FILE) if preset.takes_words else (WEIGHTS_FILE,)
     return all(is_cached(preset.repo, file, preset.revision, trusted=preset.trusted) for file in files)
