@@ -58,10 +58,9 @@ def patch_tokens(
 
 @torch.no_grad()
 def logit_lens(model: TracedViT, images: Tensor, **options: Unpack[PassOptions]) -> Tensor:
-    """Applies final norm, pooling and head to the tokens of every depth. Arguments as in ``TracedViT.forward``.
+    """Logits ``[B, blocks + 1, K]``: final norm, pooling and head on the tokens before the first block and after each.
 
-    Returns:
-        Logits ``[B, blocks + 1, K]`` float32: before the first block, then after each; the last are the model's output.
+    Arguments as in ``TracedViT.forward``; the last logits are the model's output.
     """
     return torch.stack([model.forward_head(x) for x in _tokens(model, images, **options)], dim=1).float()
 

@@ -136,12 +136,7 @@ def comparison(ex: Result, method: Method, target: int | None, against: Label) -
 def attention_maps(ex: Result, query: Query = None) -> NDArray[np.float32]:
     """What one token attends to in every block and head: float32 ``[blocks, heads, rows, cols]``.
 
-    Args:
-        ex: The result.
-        query: As in ``attention``.
-
-    Raises:
-        InputError: If there is no such patch.
+    ``query`` is as in ``attention``; ``InputError`` if there is no such patch.
     """
     token, trace = query_token(ex, -1, None, query), ex.trace
     if token is None:

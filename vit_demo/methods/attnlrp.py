@@ -42,11 +42,8 @@ def attnlrp(
 ) -> Tensor:
     """The contribution of each patch to a class's score, propagated back to the tokens before the first block.
 
-    Parameters as in ``vit_demo.methods``.
-
-    Returns:
-        Shares of the logit, below 0 where a patch is evidence against the class. Prefix tokens and biases receive
-        shares of their own, so the map does not sum to the logit.
+    Parameters as in ``vit_demo.methods``. Values are shares of the logit, below 0 for evidence against the class;
+    prefix tokens and biases receive shares of their own, so the map does not sum to the logit.
     """
     tokens, gradients, trace = token_gradients(
         model, images, target, against, attention_fn=_Attention.apply, rules=ModifiedBackward(RULES, WITHOUT_RULE),

@@ -32,14 +32,8 @@ def legrad(
 ) -> Tensor:
     """The positive gradient of each block's own score for a class at its attention, summed over the queries.
 
-    It is the mean over heads and blocks; the published map is the same, scaled from 0 to 1. Parameters as in
-    ``vit_demo.methods``.
-
-    Returns:
-        Values of at least 0.
-
-    Raises:
-        InputError: If the tokens between the network's blocks cannot be seen.
+    It is the mean over heads and blocks, at least 0; the published map is the same, scaled from 0 to 1. Parameters as
+    in ``vit_demo.methods``. ``InputError`` if the tokens between the network's blocks cannot be seen.
     """
     outputs = list[Tensor]()
 

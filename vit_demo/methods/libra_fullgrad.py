@@ -49,11 +49,8 @@ def libra_fullgrad(
 ) -> Tensor:
     """The contribution of each patch to a class's score, in all blocks, while attention stays as it is.
 
-    Without ``with_values``, the shares of the values, it is the published method divided by the number of blocks. Other
-    parameters as in ``vit_demo.methods``.
-
-    Returns:
-        Values in the unit of the logit, below 0 where a patch is evidence against the class.
+    Values have the unit of the logit, below 0 for evidence against the class. Without ``with_values``, the shares of
+    the values, it is the published method over the number of blocks. Other parameters as in ``vit_demo.methods``.
     """
     of_values = list[Tensor]()
 

@@ -40,13 +40,8 @@ def naclip(
     """The score that the head gives each patch for a class, less the mean of all patches.
 
     The published map compares the scores of several words at each patch, for which see the predictions of patches.
-    Parameters as in ``vit_demo.methods``.
-
-    Returns:
-        Values that add up to 0.
-
-    Raises:
-        PresetError: If what the last block adds is not what one linear map gives, or its keys are not known.
+    Parameters as in ``vit_demo.methods``. ``PresetError`` if what the last block adds is not what one linear map gives,
+    or its keys are not known.
     """
     logits = model(images, trace := Trace(), **options)
     chosen = logits.argmax(1) if target is None else target

@@ -58,10 +58,8 @@ def relevance(
     """The evidence for a class in each patch: the attention of all blocks, weighted by its positive gradients.
 
     ``average_heads_first`` takes the positive part of the heads' mean, not the mean of their positive parts: heads that
-    disagree then cancel, which sharpens the map. Other parameters as in ``vit_demo.methods``.
-
-    Returns:
-        Values of at least 0. The share of a patch in what the head reads itself, which is no logit, is left out.
+    disagree then cancel, which sharpens the map. Other parameters as in ``vit_demo.methods``. Values are at least 0; a
+    patch's share in what the head reads itself, which is no logit, is left out.
     """
     together = model.calls_per_block  # of attention; more than one in parallel branches
     row, outputs, matrices = RelevanceRow(average_heads_first, together), list[Tensor](), list[Tensor]()
@@ -138,17 +136,9 @@ class RelevanceRow:
             self._passed.clear()
 
     def propagate(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, *, with_gradients: bool = False) -> Gradients:
-        """Propagates the row through one block.
+        """Propagates the row through one block; returns the gradients of q, k and v, or None without ``with_gradients``.
 
-        Args:
-            q: ``[B, H, N, d]``, not scaled yet.
-            k: As ``q``.
-            v: ``[B, H, N, e]``.
-            d_o: The gradient of the score at the attention output, as ``v``.
-            with_gradients: Whether to compute those of q, k and v.
-
-        Returns:
-            The three gradients; None without ``with_gradients``.
+        They are ``[B, H, N, d]`` and ``[B, H, N, e]``, not scaled yet; ``d_o`` is the gradient at what attention gives.
         """
         with torch.no_grad(), without_autocast(q.device), memory_budget(self.budget):
             return self._propagate(q, k, v, d_o, with_gradients)

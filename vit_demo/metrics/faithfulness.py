@@ -100,12 +100,9 @@ def faithfulness(
     """Deletion and insertion curves of a map, ``values`` ``[rows, cols]``, and of ``seeds`` random orders.
 
     Equal values go row by row. A number in place of the map tests that random order by itself, counted from 0. In at
-    most ``steps`` steps, patches are replaced by ``baseline``, normalised, ``[1, C, height, width]`` or anything that
-    broadcasts to it. With ``against`` the difference of both logits is measured in place of a probability, and with
-    ``by_logit`` the logit. Other parameters as in ``vit_demo.methods``.
-
-    Raises:
-        InputError: If ``steps`` is below 1 or ``seeds`` below 0.
+    most ``steps`` steps, at least 1, patches are replaced by ``baseline``, normalised, ``[1, C, height, width]`` or
+    what broadcasts to it. With ``against`` the difference of both logits is measured in place of a probability, and
+    with ``by_logit`` the logit. Other parameters as in ``vit_demo.methods``.
     """
     if steps < 1 or seeds < 0:
         raise InputError(f"Choose at least 1 step and 0 random orders, not {steps} and {seeds}.")

@@ -29,12 +29,8 @@ MOST_ERRORS = 10  # how many kinds of errors, and of unreadable files, a report 
 def labelled_pictures(folder: Path, labels: Sequence[str]) -> list[tuple[Path, int]]:
     """The pictures of a folder, each with the index of its class, in the order of their names.
 
-    Args:
-        folder: With a subfolder for each class, named by its label, its number, or its WordNet id in ImageNet.
-        labels: The classes of the model.
-
-    Raises:
-        InputError: If there are no such pictures; ``LabelError`` if a subfolder names no class, or no single one.
+    The folder has a subfolder for each class, named by its label, its number, or its WordNet id in ImageNet.
+    ``InputError`` if there are no such pictures, ``LabelError`` if a subfolder names no class, or no single one.
     """
     found = {name: files for name, files in labelled_folders(folder).items() if files}
     classes = folder_classes(list(found), labels)

@@ -22,8 +22,8 @@ def updates(
     Args:
         model: The network, which is in training mode while ``loss_of`` is called.
         optimiser: That of its parameters, with the peak learning rates.
-        batches: The arguments of ``loss_of``, which returns the loss, and what is yielded after the update.
-        loss_of: See ``batches``.
+        batches: The arguments of ``loss_of``.
+        loss_of: Returns the loss of a batch, and what is yielded after the update.
         share: The share of the peak of the learning rates, in [0, 1], by the number of a step.
         first_step: The number of the first step.
         clip: Whether the norm of all gradients is limited to 1.

@@ -107,15 +107,9 @@ def check_labels(labels: Iterable[Any], most: int = MAX_CLASSES, least: int = 2)
 def taught_preset(
     base: Preset, patch_size: int, labels: tuple[str, ...], head: Head, name: str = "taught", title: str = ""
 ) -> Preset:
-    """The preset of a network with another head.
+    """The preset of a network, ``base``, with another ``head`` for the classes ``labels``; see ``Head``.
 
-    Args:
-        base: Its own; of a network that was taught before, the one that was.
-        patch_size: That of the examples, which becomes the default.
-        labels: The names of its classes.
-        head: See ``Head``.
-        name: That in requests.
-        title: That in the menu; the labels for an empty one.
+    The patch size is that of the examples, and becomes the default; ``title`` is the labels, if it is empty.
     """
     base = base.own
     sizes = base.patch_sizes if base.flexible or not base.is_bundled else (patch_size,)

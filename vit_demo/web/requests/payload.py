@@ -133,14 +133,10 @@ class EmptyPayload(TypedDict):
 def payload(
     result: Exploration, request: ResultRequest | None = None, num_classes: int = MAX_CLASSES, *, live: bool = False
 ) -> ResultPayload:
-    """Everything the stage shows of a result.
+    """Everything the stage shows of a result, which answers a ``request`` (see ``source_of``), with so many classes.
 
-    Args:
-        result: The result.
-        request: The request that it answers; see ``source_of``.
-        num_classes: Number of classes that can be chosen.
-        live: Whether it is only for a moment: the ``MOST_EARLY`` first classes, no rollout or note, and no picture in
-            the source nor of a photo, which the page has.
+    If it is ``live``, only for a moment: the ``MOST_EARLY`` first classes, no rollout or note, and no picture in the
+    source nor of a photo, which the page has.
     """
     preset, trace, source = result.preset, result.trace, source_of(result, None if live else request)
     longer, (left, top, right, _) = max(result.geometry.source_size), result.geometry.box

@@ -66,11 +66,8 @@ def custom_preset(
 ) -> Preset:
     """The preset of a repository of the Hub or, if trusted, a folder; its weights are loaded once.
 
-    What the head reads cannot be known before. A repository need not be ``proved`` yet.
-
-    Raises:
-        PresetError: If the model is not supported.
-        CheckpointError: If it cannot be downloaded, or its files cannot be used; the message gives the reason.
+    What the head reads cannot be known before. A repository need not be ``proved`` yet. ``PresetError`` if the model is
+    not supported, ``CheckpointError`` if it cannot be downloaded, or its files cannot be used.
     """
     if trusted and _is_folder(name):
         folder = Path(name).resolve()
