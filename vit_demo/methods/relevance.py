@@ -136,7 +136,7 @@ class RelevanceRow:
             self._passed.clear()
 
     def propagate(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, *, with_gradients: bool = False) -> Gradients:
-        """Propagates the row through one block; returns the gradients of q, k and v, or None without ``with_gradients``.
+        """Propagates the row through one block; returns the gradients of q, k and v, None without ``with_gradients``.
 
         They are ``[B, H, N, d]`` and ``[B, H, N, e]``, not scaled yet; ``d_o`` is the gradient at what attention gives.
         """
