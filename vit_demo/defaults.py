@@ -10,8 +10,11 @@ PHOTOS_PRESET = "photos-tiny"  # the model of a photo, if none is named
 WORDS_PRESET = "tinyclip-8m"  # the model of a photo whose classes are words, if none is named
 
 LARGE_PHOTO_PRESET = "vit-s16"  # the model with 1,000 classes of the photo tab; its default once it is on this machine
-MAX_VISITOR_WORDS = 50  # words in a request of page or API; a large text tower needs a tenth of a second for each
-MAX_PICTURE_BYTES = 50_000_000  # size of a picture file, read or uploaded
+MAX_VISITOR_WORDS = 50
+"""Words in a request of the page or the API; a large text tower needs a tenth of a second for each."""
+
+MAX_PICTURE_BYTES = 50_000_000
+"""Size of a picture file, read or uploaded."""
 
 PICTURE_SUFFIXES = frozenset(
     (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")

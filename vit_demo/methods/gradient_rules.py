@@ -101,7 +101,7 @@ def missing_rule(logits: Tensor, tokens: Sequence[Tensor], without_rule: Collect
 
 
 def _name(node: Any) -> str:
-    """The name of a node of the graph, such as ``Mul``."""
+    """Of a node of the graph, such as ``Mul``."""
     return re.sub(r"Backward\d*$|^torch::autograd::", "", node.name())
 
 

@@ -34,9 +34,9 @@ class PatchSet:
 
     Attributes:
         patches: (row, col) of each, in the order of the map.
-        probability: That of the class with these patches alone, or without them.
+        probability: Of the class with these patches alone, or without them.
         prediction: The index of the most probable class then.
-        predicted_probability: Its probability.
+        predicted_probability: Of that class.
         passes: How many subsets of the patches were tried; those of few patches, as sets grow, count by their share.
         is_minimal: Whether each patch was found to be necessary; False if the passes were used up before.
     """
@@ -90,9 +90,15 @@ def necessary_set(
     progress: Progress | None = None,
     **options: Unpack[PassOptions],
 ) -> PatchSet | None:
-    """The fewest patches found without which a class is not kept; None if it was kept in all that was tried.
+    """The fewest patches found without which a class is not kept.
 
-    Arguments and errors as in ``sufficient_set``; for a share of None, another class is then the most probable.
+    Arguments as in ``sufficient_set``; for a share of None, another class is then the most probable.
+
+    Returns:
+        The set; None if the class was kept in all that was tried, among it by each patch alone.
+
+    Raises:
+        InputError: As in ``sufficient_set``.
     """
     search = _Search(model, images, target, share, max_passes, progress, options, removes=True)
     return search.smallest(search.ordered(values))

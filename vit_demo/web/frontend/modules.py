@@ -23,8 +23,10 @@ MEDIA_TYPES = {"js": "text/javascript", "json": "application/json"}
 PREFIX = "/gradio_api/vit_demo"  # Gradio's own prefix: with server-side rendering, no other path reaches Python
 
 SCRIPT = "page.js"
-STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")  # the modules that start the page
-LATER = {"film.js": "stage/film/main.js"}  # modules that a first visit does not wait for, by their file
+STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
+"""The modules that start the page."""
+LATER = {"film.js": "stage/film/main.js"}
+"""Modules, by the file that they are served in with all that they need, that a first visit does not wait for."""
 
 LOAD = """\
 const constants = CONSTANTS;
