@@ -24,7 +24,7 @@ UNCHANGED: set[Callable[..., Any]] = {
     F.dropout, torch.dropout, Tensor.to, Tensor.type_as, Tensor.type, Tensor.float, Tensor.half, Tensor.bfloat16,
     Tensor.double, Tensor.contiguous, Tensor.clone, torch.clone,
 }  # fmt: skip
-"""In eval mode they change at most the type of the numbers."""
+"""Functions that in eval mode change at most the type of the numbers."""
 VIEWS: set[Callable[..., Any]] = {
     Tensor.transpose, torch.transpose, Tensor.swapaxes, torch.swapaxes, Tensor.permute, torch.permute, Tensor.movedim,
     torch.movedim, Tensor.view, Tensor.reshape, torch.reshape, Tensor.flatten, torch.flatten, Tensor.unflatten,
@@ -40,7 +40,7 @@ SUMS: set[Callable[..., Any]] = {
     torch.masked_fill, Tensor.masked_fill, Tensor.masked_fill_, torch.where, Tensor.where, Tensor.clamp, torch.clamp,
     Tensor.__setitem__,
 }  # fmt: skip
-"""What may add a mask or positions to scores."""
+"""Functions that may add a mask or positions to scores."""
 
 
 @dataclass(frozen=True)
