@@ -14,7 +14,7 @@ import numpy as np
 REMOVALS = ("grey", "blur", "dropped")
 
 Record = dict[str, Any]
-"""Of one method on one picture: ``network``, ``image``, ``method``, ``seconds`` of the processor, ``areas``: removal ->
+"""One method on one picture: ``network``, ``image``, ``method``, ``seconds`` of the processor, ``areas``: removal ->
 (deletion, insertion). Or of one method: ``network``, ``method``, ``megabytes``."""
 
 HEAD = """# Faithfulness benchmark

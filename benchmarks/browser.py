@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from benchmarks.chromium import find_chromium
 from benchmarks.server import Server
 
 READY = '.stage[data-ready="true"][data-state="done"]'
@@ -70,14 +70,12 @@ Stroke = list[tuple[float, float]]
 
 @contextmanager
 def served_browser() -> Iterator[tuple[str, Browser]]:
-    """The address of a server of its own, and Playwright's headless Chromium, or else the system's."""
+    """The address of a server of its own, and a headless Chromium."""
     server = Server()
     try:
         with sync_playwright() as playwright:
-            own = playwright.chromium.executable_path
-            path = own if Path(own).exists() else shutil.which("chromium-headless-shell") or shutil.which("chromium")
             flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-            yield server.url, playwright.chromium.launch(executable_path=path, args=flags)
+            yield server.url, playwright.chromium.launch(executable_path=find_chromium(playwright), args=flags)
     finally:
         server.stop()
 

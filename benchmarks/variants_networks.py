@@ -215,7 +215,7 @@ OUTPUTS: dict[str, tuple[Callable[..., Any], Callable[[Any], Tensor]]] = {
 
 
 def mean(x: Tensor) -> Tensor:
-    """Of all tokens."""
+    """The mean of all tokens."""
     return x.mean(1)
 
 

@@ -40,7 +40,7 @@ TEST_PHOTOS = "real_photos50"
 """Whole scenes that serve as a test set only."""
 
 VALIDATION_EVERY = {"tiny_imagenet40": 20, "imagenette160": 20, "real_photos50_train": 10, "photo_pool": 20}
-"""Of each set, one training photo in this many belongs to the validation split."""
+"""In each set one training photo in this many belongs to the validation split."""
 
 DRAWS_PER_EPOCH = {"tiny_imagenet40": 0.6, "imagenette160": 1.3, "real_photos50_train": 1.2, "photo_pool": 0.8}
 """How often a training photo of each set is drawn in an epoch, on average."""

@@ -121,7 +121,7 @@ its recipe; its header holds the one that it was trained with."""
 def bundled_preset(name: str) -> Preset:
     """A preset with a recipe; ``PresetError`` if it is not bundled."""
     preset = PRESETS.get(name)
-    if preset is None or preset.source != "bundled":
-        bundled = ", ".join(p.name for p in PRESETS.values() if p.source == "bundled")
+    if preset is None or not preset.is_bundled:
+        bundled = ", ".join(p.name for p in PRESETS.values() if p.is_bundled)
         raise PresetError(f"Only bundled presets can be trained and evaluated, not {name}: choose from {bundled}.")
     return preset

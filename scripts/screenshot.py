@@ -11,7 +11,6 @@ import io
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,6 +21,8 @@ from urllib.request import urlopen
 
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+
+from benchmarks.chromium import find_chromium
 
 ROOT = Path(__file__).resolve().parent.parent
 KEY = "page-digest"
@@ -82,10 +83,8 @@ def main() -> None:
     try:
         _wait_for(f"{url}/healthz", app)
         with sync_playwright() as playwright:
-            own = playwright.chromium.executable_path
-            system = [shutil.which(name) for name in ("chromium-headless-shell", "chromium", "google-chrome")]
-            path = next(filter(None, [own if Path(own).exists() else None, *system]), None)
-            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+            flags = ["--no-sandbox", "--disable-gpu"]
+            browser = playwright.chromium.launch(executable_path=find_chromium(playwright), args=flags)
             for name, (width, height) in PICTURES.items():
                 size = {"width": width, "height": height}
                 page = browser.new_page(viewport=size, color_scheme="light", locale="en-GB", reduced_motion="reduce")

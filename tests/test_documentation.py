@@ -204,7 +204,7 @@ def run_ours(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
             if sign == "<":
                 monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(name).read_bytes())))
     cli.build_parser().parse_args(arguments)
-    from_hub = [name for name, preset in vit_demo.presets().items() if preset.source == "hub"] + ["org/name"]
+    from_hub = [name for name, preset in vit_demo.presets().items() if preset.is_downloaded] + ["org/name"]
     if arguments[0] in LONG or any(name in argument for name in from_hub for argument in arguments):
         return
     assert cli.main(arguments) == 0
@@ -233,7 +233,7 @@ def test_what_readme_names_is_there_after_its_first_command():
 
 
 def test_readme_says_which_weights_were_trained_in_several_runs() -> None:
-    bundled = [preset for preset in PRESETS.values() if preset.source == "bundled"]
+    bundled = [preset for preset in PRESETS.values() if preset.is_bundled]
     continued = {p.name for p in bundled if {"averaged", "start"} & set(read_record(p, p.default_patch_size))}
     readme = " ".join((ROOT / "README.md").read_text().split())
     (sentence,) = re.findall(r"[^.;,]*trained in several runs\.", readme)

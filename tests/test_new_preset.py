@@ -22,7 +22,7 @@ def test_the_documentation_lists_all_presets_and_no_others(document):
 def test_the_documented_repositories_are_those_of_the_table():
     text = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
     documented = dict(re.findall(r"^\| `([\w-]+)` \| `([\w-]+/[\w.-]+)` \|", text, re.MULTILINE))
-    assert documented == {preset.name: preset.repo for preset in PRESETS.values() if preset.source == "hub"}
+    assert documented == {preset.name: preset.repo for preset in PRESETS.values() if preset.is_downloaded}
 
 
 def test_the_documented_licences_are_those_that_timm_names():

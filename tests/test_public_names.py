@@ -22,7 +22,7 @@ for imports in {IMPORTS}:
     names = {{}}
     exec(imports, names)
     vit_demo = names["vit_demo"]
-    assert list(vit_demo.methods())[0] == "attention", imports
+    assert list(vit_demo.methods()) == vit_demo.list_methods() and "attention" == vit_demo.list_methods()[0], imports
     assert vit_demo.methods.rollout.__name__ == "rollout", imports
 for name in vit_demo.__all__:
     getattr(vit_demo, name)

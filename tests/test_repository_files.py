@@ -16,7 +16,7 @@ from vit_demo.version import __version__
 ROOT = Path(__file__).parent.parent
 CARDS = sorted((ROOT / "docs" / "model_cards").glob("*.md"))
 PRESETS = vit_demo.presets()
-OURS = [card for card in CARDS if PRESETS[card.stem].source == "bundled"]
+OURS = [card for card in CARDS if PRESETS[card.stem].is_bundled]
 FIGURE = re.compile(r"\d+\.\d+")
 
 
@@ -32,7 +32,7 @@ def test_the_citation_and_the_changelog_are_of_this_version():
 
 
 def test_every_preset_of_ours_or_of_words_has_a_model_card():
-    described = {name for name, preset in PRESETS.items() if preset.source == "bundled" or preset.takes_words}
+    described = {name for name, preset in PRESETS.items() if preset.is_bundled or preset.takes_words}
     assert {card.stem for card in CARDS} == described
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from vit_demo.inference.explore import explore, explore_batch
     from vit_demo.inference.loaded import load_result
     from vit_demo.inference.saved import table
-    from vit_demo.methods import Method
+    from vit_demo.methods import Method, list_methods
     from vit_demo.model import ViT
     from vit_demo.service.engine import Engine
     from vit_demo.teaching.teach import teach
@@ -63,6 +63,7 @@ __all__ = [
     "explore",
     "explore_batch",
     "gallery",
+    "list_methods",
     "load",
     "load_result",
     "methods",
@@ -83,13 +84,14 @@ _HOMES = {
     "explore": "vit_demo.inference.explore",
     "explore_batch": "vit_demo.inference.explore",
     "gallery": "vit_demo.web.notebook.gallery",
+    "list_methods": "vit_demo.methods",
     "load_result": "vit_demo.inference.loaded",
     "report": "vit_demo.cli.report",
     "table": "vit_demo.inference.saved",
     "teach": "vit_demo.teaching.teach",
     "train_small": "vit_demo.training.small",
 }
-"""Where the names live that are imported on first use."""
+"""The modules of the names that are imported on first use."""
 
 _PACKAGES = ("features", "images", "inference", "methods", "metrics", "model", "render", "weights")
 

@@ -9,7 +9,7 @@ import torch
 F = TypeVar("F", bound=Callable)
 
 ZERO_GPU = os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
-"""On a ZeroGPU Space the GPU is lent for the length of one call, to a fork of this process."""
+"""Whether this is a ZeroGPU Space, which lends a GPU for the length of one call, to a fork of this process."""
 
 ZERO_GPU_PARAMETERS = 10_000_000
 """Networks with fewer parameters run on the CPU of a ZeroGPU Space: a loan takes longer than their forward pass."""
@@ -32,11 +32,9 @@ def needs_zero_gpu(num_parameters: int) -> bool:
 def best_device(*, forked: bool = False) -> torch.device:
     """The accelerator that torch finds (CUDA, Apple's MPS, XPU, ...), else the CPU.
 
-    On a ZeroGPU Space it is the CPU outside of a fork. There ``torch.cuda.is_available()`` is true, but CUDA is
-    emulated in the main thread alone, and a network that a job's thread moved to it would fail.
-
-    Args:
-        forked: Whether this is the fork that a GPU was lent to.
+    On a ZeroGPU Space it is the CPU, unless this is the ``forked`` process that a GPU was lent to. There
+    ``torch.cuda.is_available()`` is true, but CUDA is emulated in the main thread alone, and a network that a job's
+    thread moved to it would fail.
     """
     found = torch.accelerator.current_accelerator(check_available=True) if forked or not ZERO_GPU else None
     return found or torch.device("cpu")

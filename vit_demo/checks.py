@@ -18,16 +18,11 @@ from vit_demo.errors import InputError, MissingPackageError, PresetError
 if TYPE_CHECKING:
     import torch
 
-MOST_NAMES = 2000
-"""Names that one is compared with, which takes some milliseconds."""
+MOST_NAMES = 2000  # names that a wrong one is compared with, which takes some milliseconds
 
 
 def whole_number(value: Any, name: str, lowest: int | None = None) -> int:
-    """An integer of Python or numpy as Python's; neither ``True`` nor 1.0 is one, nor one below ``lowest``.
-
-    Raises:
-        InputError: With the name, if it is none.
-    """
+    """An integer of Python or numpy as Python's; ``InputError`` for ``True``, 1.0, or one below ``lowest``."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -39,16 +34,7 @@ def whole_number(value: Any, name: str, lowest: int | None = None) -> int:
 
 
 def require(module: str, what: str, extra: str = "app") -> None:
-    """Checks for a package that only an extra of vit_demo installs.
-
-    Args:
-        module: Its name when it is imported.
-        what: What needs it, as the subject of a sentence.
-        extra: The extra of vit_demo that installs it.
-
-    Raises:
-        MissingPackageError: If it is not installed.
-    """
+    """``MissingPackageError`` if a module that ``what`` needs, as an extra of vit_demo installs it, is not there."""
     if find_spec(module) is None:
         raise MissingPackageError(f'{what} needs {module}: run pip install "vit_demo[{extra}]".')
 
@@ -67,7 +53,7 @@ def check_proxies() -> None:
 
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
-    """For an error about an unknown name: the known ones that differ by a number, or that is most like it, if any."""
+    """The end of an error about an unknown name: known ones that differ by a number, or the one most like it."""
     if not isinstance(name, str) or len(name) >= 100:
         return ""
     names = list(islice(known, MOST_NAMES))
@@ -76,10 +62,7 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
 
 
 def find_device(name: str | torch.device) -> torch.device:
-    """A device of this machine by its name, such as ``"cpu"``, ``"mps"``, ``"cuda"`` or ``"cuda:1"``.
-
-    ``InputError`` if there is none.
-    """
+    """A device by its name, such as ``"cpu"``, ``"mps"`` or ``"cuda:1"``; ``InputError`` if this machine has none."""
     import torch  # here, because the other checks do without it
 
     try:
@@ -113,7 +96,7 @@ def cell(value: Any) -> Any:
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Within it, a file is written; ``InputError`` with its path if that is not possible."""
+    """A context in which a file is written; ``InputError`` with its path if that is not possible."""
     from safetensors import SafetensorError  # here, because the process that decodes pictures needs none
 
     try:

@@ -5,18 +5,11 @@ What the page's scripts need of them, ``web/frontend/constants.py`` sends.
 
 from typing import Literal, get_args
 
-DIGITS_PRESET = "digits-small"
-"""The model of a drawing, if none is named."""
+DIGITS_PRESET = "digits-small"  # the model of a drawing, if none is named
+PHOTOS_PRESET = "photos-tiny"  # the model of a photo, if none is named
+WORDS_PRESET = "tinyclip-8m"  # the model of a photo whose classes are words, if none is named
 
-PHOTOS_PRESET = "photos-tiny"
-"""The model of a photo, if none is named."""
-
-WORDS_PRESET = "tinyclip-8m"
-"""The model of a photo whose classes are words, if none is named."""
-
-LARGE_PHOTO_PRESET = "vit-s16"
-"""The model with 1,000 classes that the page's photo tab offers; the default there once it is on this machine."""
-
+LARGE_PHOTO_PRESET = "vit-s16"  # the model with 1,000 classes of the photo tab; its default once it is on this machine
 MAX_VISITOR_WORDS = 50
 """Words in a request of the page or the API; a large text tower needs a tenth of a second for each."""
 
@@ -28,27 +21,8 @@ PICTURE_SUFFIXES = frozenset(
 )
 """Files of a folder that are taken for pictures."""
 
-METHOD_NAMES = (
-    "attention",
-    "rollout",
-    "norm_attention",
-    "naclip",
-    "attnlrp",
-    "grad_cam",
-    "legrad",
-    "libra_fullgrad",
-    "relevance",
-    "integrated_gradients",
-    "local_surrogate",
-    "occlusion",
-)
-"""The registered methods in their order, for the command line's help, which does not wait for torch."""
-
-DEFAULT_METHOD = "libra_fullgrad"
-"""The map of a class, if no method is named: the most faithful of the quick ones; see ``docs/faithfulness.md``."""
-
-CLASSLESS_METHOD = "rollout"
-"""The map of a model without classes, if no method is named."""
+DEFAULT_METHOD = "libra_fullgrad"  # if none is named: the most faithful of the quick ones (docs/faithfulness.md)
+CLASSLESS_METHOD = "rollout"  # the map of a model without classes, if no method is named
 
 Fit = Literal["crop", "squash", "keep"]
 """How a photo becomes the input: its centre square, squashed to a square, or whole on a rectangular grid."""
@@ -58,36 +32,26 @@ CropMode = Literal["center", "squash", "border", "floor"]
 whole one with bars at its edges (timm's ``crop_mode``); or the centre square with half a pixel rounded down, as
 transformers does."""
 
-FITS: tuple[Fit, ...] = get_args(Fit)
-"""The first is the default."""
-
-Direction = Literal["from", "to"]
-"""What the query attends to, or what attends to it."""
+FITS: tuple[Fit, ...] = get_args(Fit)  # the first is the default
+Direction = Literal["from", "to"]  # what the query attends to, or what attends to it
 
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
-Baseline = Literal["mean", "blur", "black"]
-"""What replaces a removed patch when a heatmap is tested."""
+Baseline = Literal["mean", "blur", "black"]  # what replaces a removed patch when a heatmap is tested
 
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 
-NUM_STEPS = 14
-"""How many times patches are replaced, or returned, by deletion and insertion."""
-
-NUM_RANDOM_ORDERS = 5
-"""Random orders with which deletion and insertion are compared."""
+NUM_STEPS = 14  # how many times patches are replaced, or returned, by deletion and insertion
+NUM_RANDOM_ORDERS = 5  # random orders with which deletion and insertion are compared
 
 IMPROBABLE = 0.1
 """A class with a lower probability has none to lose: its maps are tested on its logit; no patches are enough for it."""
 
-ENOUGH_SHARE = 0.9
-"""Of its probability, which a class keeps with the patches that are enough."""
-
-NUM_CLASSES = 5
-"""Classes that are shown of a prediction, the most likely first."""
+ENOUGH_SHARE = 0.9  # the share of a class's probability that patches which are enough for it keep
+NUM_CLASSES = 5  # classes that are shown of a prediction, the most likely first
 
 MAX_TAUGHT_CLASSES, MAX_TAUGHT_PICTURES, MAX_LABEL = 10, 60, 40
 """Classes that a visitor can teach, pictures of an address that teach them, and characters of the name of a class."""
 
-OPACITY = 0.6
-"""Opacity of a heatmap over its picture in ``overlay``."""
+OPACITY = 0.6  # opacity of a heatmap over its picture in ``overlay``
+HOST, PORT = "127.0.0.1", 7860  # where the page is served by default; at the next free port if that one is taken

@@ -7,10 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Where a container's limit stands, in the second and in the first version of control groups."""
+"""Files with a container's limit, in the second and in the first version of control groups."""
 
-MAX_DESCRIPTORS = 8192
-"""Connections and files that a server may hold open, of which a flood takes some thousands for a moment."""
+MAX_DESCRIPTORS = 8192  # connections and files that a server may hold open; a flood takes some thousands
 
 _PACKAGE = Path(__file__).resolve().parent
 

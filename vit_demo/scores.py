@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 if TYPE_CHECKING:
     from torch import Tensor  # the command line starts without torch
 
-Scores = Literal["softmax", "sigmoid", "none"]
-"""Probabilities of classes of which one is right, of classes of which each may be, or no probabilities."""
+Scores = Literal["softmax", "sigmoid", "none"]  # one class is right, each may be, or there are no probabilities
 
 SCORES: tuple[Scores, ...] = get_args(Scores)
 
 TASKS: dict[str, Scores] = {"multi_label_classification": "sigmoid", "regression": "none"}
-"""By the ``problem_type`` of transformers, where it is not softmax."""
+"""Scores by the ``problem_type`` of transformers, where they are not a softmax."""
 
 
 def scores_for(problem_type: str, num_classes: int) -> Scores:

@@ -1,7 +1,6 @@
 """Sentences with values. The page translates them: it needs to know where the values are."""
 
-FIRST, LAST = "\u2068", "\u2069"
-"""Before and after a value that is sent to the page: Unicode's marks around foreign words, which are not seen."""
+FIRST, LAST = "\u2068", "\u2069"  # around a value that is sent to the page: Unicode's unseen marks of foreign words
 
 
 class Sentence(str):

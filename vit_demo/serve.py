@@ -31,17 +31,10 @@ from vit_demo.web.catalog.menu import default_photo_preset
 from vit_demo.web.server import asgi_app
 from vit_demo.weights import DEFAULT_PRESETS, Preset
 
-MAX_BATCH, BATCH_WAIT_SECONDS = 8, 0.004
-"""Images in one pass, and how long the first waits for others."""
-
-PAGE_THREADS = 32
-"""Calls of one page replica under way in each pool: its threads only wait."""
-
-RETRY_SECONDS = 60.0
-"""How long a call is repeated when replicas die: until a new one has started."""
-
-CALL_SECONDS = 300.0
-"""The longest time a call may take."""
+MAX_BATCH, BATCH_WAIT_SECONDS = 8, 0.004  # images in one pass, and how long the first waits for others
+PAGE_THREADS = 32  # calls of one page replica under way in each pool: its threads only wait
+RETRY_SECONDS = 60.0  # how long a call is repeated when replicas die: until a new one has started
+CALL_SECONDS = 300.0  # the longest time a call may take
 
 
 class Options(BaseModel):

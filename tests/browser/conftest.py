@@ -1,14 +1,13 @@
-"""A browser for the tests that need one: a headless Chromium of the system, else Playwright's, else another one."""
+"""A browser for the tests that need one."""
 
 import os
-import shutil
 from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 import pytest
 
+from benchmarks.chromium import find_chromium
 from vit_demo.web.guard import compression
 
 from ..asynchronous import PATIENCE
@@ -33,10 +32,6 @@ FLAGS = [
     "--use-fake-device-for-media-stream",  # a webcam
     "--use-fake-ui-for-media-stream",
 ]
-HEADLESS_SHELL = "chromium-headless-shell"
-"""Chromium without the parts for a screen: the same engine, which opens the page in half the time."""
-
-SYSTEM_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -57,9 +52,7 @@ def _compressed_once() -> Iterator[None]:
 def browser() -> Iterator[Browser]:
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     with api.sync_playwright() as playwright:
-        own = playwright.chromium.executable_path
-        found = (shutil.which(HEADLESS_SHELL), own if Path(own).exists() else None, *map(shutil.which, SYSTEM_BROWSERS))
-        path = next(filter(None, found), None)
+        path = find_chromium(playwright)
         if path is None:
             pytest.skip("no browser: neither Playwright's own nor a Chromium of the system")
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)

@@ -35,7 +35,7 @@ CLICK = f"""(number) => {{
     select.value = models[chosen - all.length].value;
     select.dispatchEvent(new Event("change"));
   }}
-}}""".replace("PLAIN", str([name for name, preset in PRESETS.items() if preset.source == "bundled"]))
+}}""".replace("PLAIN", str([name for name, preset in PRESETS.items() if preset.is_bundled]))
 
 SHOWN = """() => {
   const stage = document.querySelector(".stage");

@@ -8,7 +8,7 @@ import pytest
 
 import vit_demo
 from vit_demo.cli import COMMANDS, build_parser, main
-from vit_demo.defaults import METHOD_NAMES
+from vit_demo.cli.parser import method_names
 
 HEAVY = {"torch", "torchvision", "numpy", "PIL", "matplotlib", "scipy", "gradio", "huggingface_hub", "safetensors"}
 
@@ -63,10 +63,10 @@ def test_presets_are_listed(capsys):
 
 
 def test_the_methods_in_the_help_are_the_registered_ones(capsys):
-    assert tuple(vit_demo.methods()) == METHOD_NAMES
+    assert sorted(vit_demo.list_methods()) == method_names()
     with pytest.raises(SystemExit):
         main(["explain", "--help"])
-    assert f"(default: libra_fullgrad): {', '.join(METHOD_NAMES)}" in " ".join(capsys.readouterr().out.split())
+    assert f"(default: libra_fullgrad): {', '.join(method_names())}" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("command", COMMANDS)

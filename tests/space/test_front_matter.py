@@ -14,7 +14,7 @@ from vit_demo.weights.hub.repository import CONFIG_FILE, TOKENIZER_FILE, WEIGHTS
 
 ROOT = Path(__file__).parents[2]
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
-HUB = [preset for preset in PRESETS.values() if preset.source == "hub"]
+HUB = [preset for preset in PRESETS.values() if preset.is_downloaded]
 
 
 @pytest.fixture(scope="module")

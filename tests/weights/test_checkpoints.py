@@ -146,7 +146,7 @@ def test_weights_that_are_not_finite_are_refused(saved, value):
         load_checkpoint(path)
 
 
-@pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.source == "bundled"])
+@pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.is_bundled])
 def test_every_bundled_preset_is_trained(name):
     """Every bundled preset has weights, and a record with its accuracy."""
     preset = PRESETS[name]

@@ -37,7 +37,7 @@ def test_a_timm_repository_is_explored_by_its_name(hub, published):
     assert (preset.mean, preset.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
     assert (preset.crop_fraction, preset.interpolation) == (0.8, "bilinear")
     assert preset.labels == ("cat (0)", "dog", "cat (2)") and preset.image_size == 64
-    assert preset.default_patch_size == 16 and 8 in preset.patch_sizes and preset.source == "hub"
+    assert preset.default_patch_size == 16 and 8 in preset.patch_sizes and preset.is_downloaded
     result = vit_demo.explore(PHOTO, "someone/cats")
     np.testing.assert_allclose(result.logits, expected_logits(published.model, preset), atol=1e-4)
     assert result.grid == (4, 4) and result.top(1)[0][0] in preset.labels

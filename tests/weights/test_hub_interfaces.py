@@ -154,7 +154,7 @@ def test_the_reason_of_a_failed_download_is_told(hub, photo, upload):
 def test_the_menu_lists_bundled_presets_first(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)  # a page of another test may have set it
     names = [entry["name"] for entry in menu.menu_entries() if entry["task"] == "photos"]
-    assert names[0] == "photos-tiny" and names[1:] == [p.name for p in PRESETS.values() if p.source == "hub"]
+    assert names[0] == "photos-tiny" and names[1:] == [p.name for p in PRESETS.values() if p.is_downloaded]
 
 
 def test_patch_sizes_that_were_never_trained_are_said():

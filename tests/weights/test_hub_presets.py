@@ -14,7 +14,7 @@ from vit_demo.words.classifier import WordClassifier
 from vit_demo.words.texts import AS_TYPED, DEFAULT_WORDS
 
 NEW = {"deit3-s16", "dinov3-s16", "eva02-ti14", "beit-b16"}
-ALL = [preset for preset in PRESETS.values() if preset.source == "hub"]
+ALL = [preset for preset in PRESETS.values() if preset.is_downloaded]
 HUB_PRESETS = [preset for preset in ALL if not preset.takes_words]
 
 

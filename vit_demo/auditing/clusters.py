@@ -12,8 +12,7 @@ from vit_demo.features import choose_seeds, kmeans
 
 MOST_GROUPS = 8
 NEIGHBOURS = 10
-MOST_POINTS = 3000
-"""Points that are clustered; of more, evenly chosen ones, and the others join the nearest of these."""
+MOST_POINTS = 3000  # points that are clustered; of more, evenly chosen ones, and the others join the nearest of these
 
 
 def spectral_clusters(points: NDArray[np.floating], seed: int = 0) -> NDArray[np.int64]:
@@ -46,5 +45,5 @@ def spectral_clusters(points: NDArray[np.floating], seed: int = 0) -> NDArray[np
 
 
 def evenly(points: NDArray[np.floating]) -> NDArray[np.floating]:
-    """At most ``MOST_POINTS`` of some points, evenly chosen."""
+    """Chooses at most ``MOST_POINTS`` of some points, evenly."""
     return points[np.linspace(0, len(points) - 1, min(len(points), MOST_POINTS)).astype(int)]

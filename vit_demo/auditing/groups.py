@@ -25,16 +25,11 @@ Floats = NDArray[np.floating]
 Indices = NDArray[np.int64]
 Table = Sequence[dict[str, Any]]
 
-LEAST_PICTURES = 12
-"""Of a class, for groups to be looked for."""
-LEAST_GROUP = 8
-"""Pictures of a suspicious group; at least three others must be left to compare them with."""
-LEAST_GAP = 3.0
-"""Standard deviations, the group's and the others' together, between their means at a place."""
-LEAST_RATIO = 2.0
-"""How many times the share of the evidence at a place must be that of the other pictures."""
-LEAST_EXCESS = 0.1
-"""And by how much it must exceed the place's share of the picture."""
+LEAST_PICTURES = 12  # pictures of a class in which groups are looked for
+LEAST_GROUP = 8  # pictures of a suspicious group; at least three others must be left to compare them with
+LEAST_GAP = 3.0  # standard deviations, the group's and the others' together, between their means at a place
+LEAST_RATIO = 2.0  # how many times the share of the evidence at a place must be that of the other pictures
+LEAST_EXCESS = 0.1  # by how much it must also exceed the place's share of the picture
 BESIDE = "surroundings of the object"
 
 
@@ -66,7 +61,7 @@ class Group:
 
 
 class _Finding(NamedTuple):
-    """At a place is far more evidence of some pictures, ``inside``, than of others, and more than by chance."""
+    """A place with far more evidence of some pictures, ``inside``, than of others, and more than by chance."""
 
     place: str
     gap: float
@@ -100,7 +95,7 @@ def groups_of(table: Table, maps: Sequence[Floats], tokens: Sequence[Floats], se
 
 
 def _findings(table: Table, values: Floats, own: Indices, others: Indices) -> Iterator[_Finding]:
-    """Where some of a class's pictures have far more evidence than the others; beside the object, all may."""
+    """Places where some of a class's pictures have far more evidence than the others; beside the object, all may."""
     maps = values[own]
     for place, mask in places_of(maps.shape[1:]).items():
         evidence, area = maps[:, mask].sum(1), float(mask.mean())
@@ -179,7 +174,7 @@ def _accuracy(table: Table, indices: Iterable[int]) -> float | None:
 
 
 def places_of(grid: tuple[int, ...]) -> dict[str, NDArray[np.bool_]]:
-    """Where objects rarely are, by what it is called: bool ``[rows, cols]`` each; nowhere on a grid of few patches."""
+    """Places where objects rarely are, by name: bool ``[rows, cols]`` each; none on a grid of few patches."""
     if min(grid) < 4:
         return {}
     (row, col), (rows, cols) = np.indices(grid), grid

@@ -16,8 +16,7 @@ from vit_demo.metrics import faithfulness
 from vit_demo.trace import TracedViT
 from vit_demo.trace.running import in_this_thread
 
-TOKEN_NUMBERS = 64
-"""Numbers to which the token of a picture's evidence is projected, at random, which nearly keeps similarities."""
+TOKEN_NUMBERS = 64  # numbers to which a token is projected at random, which nearly keeps similarities
 
 
 def one_pass(

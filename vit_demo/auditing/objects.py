@@ -1,4 +1,4 @@
-"""Where the object of each picture is, from what ``masks`` of an audit stands for."""
+"""Reads where the object of each picture is, from what ``masks`` of an audit stands for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VOID, LEAST_GREY, LEAST_WHITE = 255, 64, 250
 
 
 class Boxes(NamedTuple):
-    """The boxes of a picture ``[N, 4]``: left, top, right, bottom; what is in each, and whose pixels they count."""
+    """Boxes of a picture ``[N, 4]``: left, top, right, bottom; what is in each, and whose pixels they count."""
 
     edges: list[list[float]]
     names: list[str]

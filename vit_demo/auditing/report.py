@@ -1,47 +1,107 @@
-"""The report of an audit: a folder of static pages, which opens from a disk."""
+"""What an audit found: a table, groups, and the report of both, a folder of static pages that opens from a disk."""
 
 from __future__ import annotations
 
+import base64
+import csv
+import os
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from vit_demo import render
 from vit_demo.auditing.groups import LEAST_PICTURES, Group, class_of, percent
+from vit_demo.auditing.pictures import Item
+from vit_demo.auditing.record import unpacked
+from vit_demo.checks import cell, writing
+from vit_demo.defaults import HOST, PORT
 from vit_demo.images import read_image
+from vit_demo.inference.explainer import Explainer
 from vit_demo.methods import find_method
 from vit_demo.scores import as_text
 from vit_demo.web.notebook.static import Figure, Section, figure, static_page, write_page
+from vit_demo.weights import Preset
 
-if TYPE_CHECKING:
-    from vit_demo.auditing.run import Audit
-
-MOST_OF_CLASS = 200
-"""Pictures on a page of a class, wrong ones first; the others are in the table."""
-MOST_GROUPS, TYPICAL = 12, 8
-"""Groups that are not suspicious, and pictures of a group, on the first page."""
-SIDE = 136
-"""Of the pictures in rows, in CSS pixels."""
+MOST_OF_CLASS = 200  # pictures on a page of a class, wrong ones first; the others are in the table
+MOST_GROUPS, TYPICAL = 12, 8  # groups that are not suspicious, and pictures of a group, on the first page
+SIDE = 136  # longest side of the pictures in rows, in CSS pixels
 BLANK = Image.new("L", (SIDE, SIDE))
 FOOTER = "Over each picture: {} for its class. Its colours end at its largest value."
 PLACES = "a corner, an edge, the border or, with masks, the surroundings of the object"
 BACK = ("All classes", "../index.html")
-SMALL = 128
-"""Longest side of the copy of a picture that its link to the page holds, in pixels."""
-PAGE = "http://127.0.0.1:7860/#tab={}&model={}&patch_size={}&method={}&class={}&image={}"
+SMALL = 128  # longest side of the copy of a picture that its link to the page holds, in pixels
+PAGE = f"http://{HOST}:{PORT}/" + "#tab={}&model={}&patch_size={}&method={}&class={}&image={}"
 ORDERS: dict[str, Any] = {
     "wrong first": lambda row: (row["right"] is not False, row["unusual"]),
     "most unusual first": lambda row: row["unusual"],
     "most evidence at the border first": lambda row: -(row["on_border"] or 0),
     "least evidence on the object first": lambda row: 2 if row["on_object"] is None else row["on_object"],
 }
+
+
+@dataclass(eq=False)
+class Audit:
+    """What an audit found.
+
+    Attributes:
+        explainer: That of the network, of which ``preset`` and ``patch_size`` say what is known.
+        method: Name of the method of the maps.
+        table: A dict for each picture, such as for ``pandas.DataFrame``, with None for what is not known: ``file``,
+            ``truth``, ``prediction``, ``probability``; ``margin``, by which that exceeds the second; ``right``;
+            ``on_object``, the share of the evidence on the object, ``peak_on_object``, whether the strongest patch is
+            there (pointing game), and ``object_area``, its share of the picture; ``on_border``, the share in the
+            outermost patches; ``patches_with_half``, how many hold half of it; ``unusual``, the rank of its map among
+            those of its class, from 1 for the one least like the others; ``insertion_minus_deletion`` if tested,
+            in probability.
+        maps: The map of each, float16 ``[rows, cols]``.
+        tokens: The mean token of the patches with half of its evidence, projected, float16 ``[at most 64]``.
+        tops: Its up to five pairs of label and probability, highest first.
+        images: Its path, or a small copy of what the network saw, as the bytes of a file.
+        groups: Pictures of one class whose evidence is alike, the most suspicious first.
+        problems: Pairs of a picture and a sentence: it could not be read, or its mask not be used.
+    """
+
+    explainer: Explainer
+    preset: Preset
+    patch_size: int
+    method: str
+    table: list[dict[str, Any]] = field(default_factory=list)
+    maps: list[NDArray[np.float16]] = field(default_factory=list)
+    tokens: list[NDArray[np.float16]] = field(default_factory=list)
+    tops: list[list[tuple[str, float]]] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    images: list[Any] = field(default_factory=list)
+
+    def add(self, item: Item, entry: dict[str, Any]) -> None:
+        """Adds a picture by what the record keeps of it."""
+        self.table.append(entry["row"])
+        self.maps.append(unpacked(entry["map"]))
+        self.tokens.append(unpacked(entry["token"]))
+        self.tops.append([(label, value) for label, value in entry["top"]])
+        self.images.append(base64.b64decode(entry["image"]) or item.image)
+        if entry["problem"]:
+            self.problems.append((item.name, entry["problem"]))
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Writes the table; ``InputError`` if that is not possible."""
+        # With a mark, by which Excel knows that it is UTF-8.
+        with writing(path), Path(path).open("w", encoding="utf-8-sig", newline="") as file:
+            writer = csv.DictWriter(file, list(self.table[0]))
+            writer.writeheader()
+            writer.writerows({name: cell(value) for name, value in row.items()} for row in self.table)
+
+    def to_html(self, folder: str | os.PathLike[str]) -> Path:
+        """Writes the report, a folder that opens from a disk, and returns the path of its first page."""
+        return write_report(self, Path(folder))
 
 
 def write_report(audit: Audit, folder: Path) -> Path:
@@ -126,7 +186,7 @@ class _Pages:
                 other = audit.explainer.maps(given.pixels, method.name, row["prediction"], row["truth"])[0].numpy()
                 about = f"for {row['prediction']} rather than {row['truth']}"
                 figures.append(figure(self._overlay(picture, other), method.title, [about]))
-        if preset.source in ("bundled", "hub"):
+        if preset.is_bundled or preset.is_downloaded:
             small = figure(picture, "", side=SMALL // 2).url.partition(",")[2].replace("+", "%2B")
             values = (preset.task, preset.name, audit.patch_size, method.name, preset.labels.index(class_of(row)))
             links.append((f"This picture under {preset.title} on the page", PAGE.format(*values, small)))

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import base64
-import csv
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
-from importlib import import_module
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from PIL import Image
 from tqdm import tqdm
 
-from vit_demo.auditing.groups import Group, groups_of, unusual
+from vit_demo.auditing.groups import groups_of, unusual
 from vit_demo.auditing.measures import checksum, measure, one_pass, tested
 from vit_demo.auditing.objects import Objects
 from vit_demo.auditing.pictures import Item, items_of, mark_of
-from vit_demo.auditing.record import Record, packed, unpacked
-from vit_demo.checks import cell, whole_number
+from vit_demo.auditing.record import Record, packed
+from vit_demo.auditing.report import Audit
+from vit_demo.checks import whole_number
 from vit_demo.defaults import DEFAULT_METHOD, NUM_CLASSES
 from vit_demo.errors import InputError
 from vit_demo.inference.explainer import Explainer, Prepared
@@ -34,74 +31,9 @@ from vit_demo.inference.sequence import find_class
 from vit_demo.methods import find_method
 from vit_demo.scores import to_scores
 from vit_demo.training.labelled_folder import folder_classes
-from vit_demo.weights import Preset
 
 Ready = tuple[Item, Prepared]
-ClassOf = Callable[[Any], int]
-SIDE = 224
-"""Least longest side, in pixels, of the copies of pictures that are no files."""
-
-
-@dataclass(eq=False)
-class Audit:
-    """What an audit found.
-
-    Attributes:
-        explainer: Of the network, of which ``preset`` and ``patch_size`` say what is known.
-        method: Name of the method of the maps.
-        table: A dict for each picture, such as for ``pandas.DataFrame``, with None for what is not known: ``file``,
-            ``truth``, ``prediction``, ``probability``; ``margin``, by which that exceeds the second; ``right``;
-            ``on_object``, the share of the evidence on the object, ``peak_on_object``, whether the strongest patch is
-            there (pointing game), and ``object_area``, its share of the picture; ``on_border``, the share in the
-            outermost patches; ``patches_with_half``, how many hold half of it; ``unusual``, the rank of its map among
-            those of its class, from 1 for the one least like the others; ``insertion_minus_deletion`` if tested,
-            in probability.
-        maps: Of each, float16 ``[rows, cols]``.
-        tokens: Of each, the mean token of the patches with half of the evidence, projected, float16 ``[at most 64]``.
-        tops: Of each, up to five pairs of label and probability, highest first.
-        images: Of each, its path, or a small copy of what the network saw, as the bytes of a file.
-        groups: Pictures of one class whose evidence is alike, the most suspicious first.
-        problems: Pairs of a picture and a sentence: it could not be read, or its mask not be used.
-    """
-
-    explainer: Explainer
-    preset: Preset
-    patch_size: int
-    method: str
-    table: list[dict[str, Any]] = field(default_factory=list)
-    maps: list[NDArray[np.float16]] = field(default_factory=list)
-    tokens: list[NDArray[np.float16]] = field(default_factory=list)
-    tops: list[list[tuple[str, float]]] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
-    problems: list[tuple[str, str]] = field(default_factory=list)
-    images: list[Any] = field(default_factory=list)
-
-    def _add(self, item: Item, entry: dict[str, Any]) -> None:
-        """Adds a picture by what the record keeps of it."""
-        self.table.append(entry["row"])
-        self.maps.append(unpacked(entry["map"]))
-        self.tokens.append(unpacked(entry["token"]))
-        self.tops.append([(label, value) for label, value in entry["top"]])
-        self.images.append(base64.b64decode(entry["image"]) or item.image)
-        if entry["problem"]:
-            self.problems.append((item.name, entry["problem"]))
-
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Writes the table; ``InputError`` if that is not possible."""
-        try:
-            with Path(path).open(
-                "w", encoding="utf-8-sig", newline=""
-            ) as file:  # by which Excel knows that it is UTF-8
-                writer = csv.DictWriter(file, list(self.table[0]))
-                writer.writeheader()
-                writer.writerows({name: cell(value) for name, value in row.items()} for row in self.table)
-        except OSError as error:
-            raise InputError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
-
-    def to_html(self, folder: str | os.PathLike[str]) -> Path:
-        """Writes the report, a folder that opens from a disk, and returns the path of its first page."""
-        path: Path = import_module("vit_demo.auditing.report").write_report(self, Path(folder))
-        return path
+SIDE = 224  # least longest side, in pixels, of the copies of pictures that are no files
 
 
 def audit(
@@ -138,7 +70,7 @@ def audit(
         faithfulness: Whether to test each map by insertion and deletion, which takes thirty passes more.
         batch_size: How many pictures are in memory at once.
         limit: At most so many pictures, spread evenly; all for None.
-        seed: Of the clustering.
+        seed: That of the clustering.
         out: A folder that keeps what was done: a second run with the same choices goes on from there.
         **how: As in ``vit_demo.Explainer``: ``labels``, ``transform``, ``patch_size``, ``device`` and others.
 
@@ -158,11 +90,8 @@ def audit(
         whole_number(limit, "The limit", 1)
     size, chosen = whole_number(batch_size, "The batch size", 1), find_method(method)
     explainer = model if isinstance(model, Explainer) else Explainer(model, **how)
-    (items, total, folders), objects, problems = (
-        items_of(pictures, truth, limit),
-        Objects(masks),
-        list[tuple[str, str]](),
-    )
+    items, total, folders = items_of(pictures, truth, limit)
+    objects, problems = Objects(masks), list[tuple[str, str]]()
     first = next(prepared(explainer, items, problems), None)
     if first is None:
         why = ": ".join(problems[0]) if problems else "there are none."
@@ -170,28 +99,21 @@ def audit(
     item, (_, preset, patch_size, _, run) = first
     if not preset.labels:
         raise InputError(f"{preset.name} has no classes: choose a model with a classifier head.")
-    found = Audit(explainer, preset, patch_size, chosen.name, problems=problems)
     other = None if against is None else find_class(preset.labels, against, preset.title)
     class_of = cache(partial(class_index, preset.labels))
     for folder in sorted(folders):
         class_of(folder)
     settings = {"network": run(checksum), "labels": preset.labels, "patch_size": patch_size, "method": chosen.name}
     settings |= {"against": other, "faithfulness": faithfulness, "masks": objects.checksum}
-    items, has_masks = chain([item], items), masks is None
+    found = Audit(explainer, preset, patch_size, chosen.name, problems=problems)
     bar = tqdm(total=total, initial=len(problems), unit=" pictures", disable=None, leave=False)
     record = Record(None if out is None else Path(out), settings)
+    asked = _Asked(found, record, other, class_of, objects, faithfulness)
+    items, has_masks = chain([item], items), masks is None
     with bar, record.file:
         while part := list(islice(items, size)):
             has_masks = has_masks or any(map(objects.name_of, part))
-            entries: dict[str, Any] = {item.name: record.find(item.name, mark_of(item)) for item in part}
-            ready = prepared(explainer, (item for item in part if entries[item.name] is None), problems)
-            for _, group in groupby(list(ready), lambda one: one[1].given.pixels.shape):
-                for item, entry in entries_of(list(group), chosen.name, other, class_of, objects, faithfulness):
-                    entries[item.name] = entry
-                    record.add(entry)
-            for item in part:
-                if (entry := entries[item.name]) is not None:
-                    found._add(item, entry)
+            asked.add(part)
             bar.update(len(part))
     if not has_masks:
         names = f"{objects.names[0]}, and {found.table[0]['file']}, for example."
@@ -213,39 +135,72 @@ def prepared(explainer: Explainer, items: Iterable[Item], problems: list[tuple[s
             yield item, ready
 
 
-def entries_of(
-    group: list[Ready], method: str, against: int | None, class_of: ClassOf, objects: Objects, faithfulness: bool
-) -> Iterator[tuple[Item, dict[str, Any]]]:
-    """What is kept of pictures whose inputs have one shape."""
-    preset, run = group[0][1].preset, group[0][1].run
-    pixels = torch.cat([one.given.pixels for _, one in group])
-    truths = [-1 if item.truth is None else class_of(item.truth) for item, _ in group]
-    logits, maps, tokens = run(one_pass, pixels, torch.tensor(truths), method, against)
-    best = to_scores(logits, preset.scores).topk(min(NUM_CLASSES, logits.shape[1]))
-    for index, (item, (given, *_)) in enumerate(group):
-        predicted, (probability, *others) = int(best.indices[index, 0]), best.values[index].tolist()
-        truth, problem, covered = truths[index], "", None
-        try:
-            shape, label = (maps.shape[1], maps.shape[2]), preset.labels[predicted if truth < 0 else truth]
-            covered = objects.covered(item, given.geometry, shape, label)
-        except InputError as error:
-            problem = str(error)
-        row = {
-            "file": item.name,
-            "truth": None if truth < 0 else preset.labels[truth],
-            "prediction": preset.labels[predicted],
-            "probability": probability,
-            "margin": probability - others[0] if others else None,
-            "right": None if truth < 0 else truth == predicted,
-            **measure(maps[index].numpy(), covered),
-        }
-        if faithfulness:
-            one = pixels[index : index + 1]
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of each picture of an audit, which gets the answers."""
+
+    audit: Audit
+    record: Record
+    against: int | None
+    class_of: Callable[[Any], int]
+    objects: Objects
+    faithfulness: bool
+
+    def add(self, part: list[Item]) -> None:
+        """Adds some pictures: what the record has of them, or what a pass of those of one shape gives."""
+        entries: dict[str, Any] = {item.name: self.record.find(item.name, mark_of(item)) for item in part}
+        new = (item for item in part if entries[item.name] is None)
+        ready = list(prepared(self.audit.explainer, new, self.audit.problems))
+        for _, group in groupby(ready, lambda one: one[1].given.pixels.shape):
+            for item, entry in self._entries(list(group)):
+                entries[item.name] = entry
+                self.record.add(entry)
+        for item in part:
+            if (entry := entries[item.name]) is not None:
+                self.audit.add(item, entry)
+
+    def _entries(self, group: list[Ready]) -> Iterator[tuple[Item, dict[str, Any]]]:
+        """What is kept of pictures whose inputs have one shape."""
+        preset, run = group[0][1].preset, group[0][1].run
+        pixels = torch.cat([one.given.pixels for _, one in group])
+        truths = [-1 if item.truth is None else self.class_of(item.truth) for item, _ in group]
+        logits, maps, tokens = run(one_pass, pixels, torch.tensor(truths), self.audit.method, self.against)
+        best = to_scores(logits, preset.scores).topk(min(NUM_CLASSES, logits.shape[1]))
+        for index, (item, (given, *_)) in enumerate(group):
+            predicted, (probability, *others) = int(best.indices[index, 0]), best.values[index].tolist()
+            truth, problem, covered = truths[index], "", None
             target = predicted if truth < 0 else truth
-            row["insertion_minus_deletion"] = run(tested, one, target, maps[index], slow=True)
-        top = list(zip([preset.labels[k] for k in best.indices[index]], [probability, *others], strict=True))
-        entry = {"row": row, "top": top, "problem": problem, "map": packed(maps[index]), "token": packed(tokens[index])}
-        yield item, entry | {"stamp": mark_of(item), "image": _copy(item, given.image)}
+            try:
+                shape = maps.shape[1], maps.shape[2]
+                covered = self.objects.covered(item, given.geometry, shape, preset.labels[target])
+            except InputError as error:
+                problem = str(error)
+            row = {
+                "file": item.name,
+                "truth": None if truth < 0 else preset.labels[truth],
+                "prediction": preset.labels[predicted],
+                "probability": probability,
+                "margin": probability - others[0] if others else None,
+                "right": None if truth < 0 else truth == predicted,
+                **measure(maps[index].numpy(), covered),
+            }
+            if self.faithfulness:
+                one = pixels[index : index + 1]
+                row["insertion_minus_deletion"] = run(tested, one, target, maps[index], slow=True)
+            yield (
+                item,
+                {
+                    "row": row,
+                    "top": list(
+                        zip([preset.labels[k] for k in best.indices[index]], [probability, *others], strict=True)
+                    ),
+                    "problem": problem,
+                    "map": packed(maps[index]),
+                    "token": packed(tokens[index]),
+                    "stamp": mark_of(item),
+                    "image": _copy(item, given.image),
+                },
+            )
 
 
 def _copy(item: Item, shown: Image.Image) -> str:

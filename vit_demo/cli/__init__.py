@@ -20,15 +20,11 @@ __all__ = ["build_parser", "main"]
 COMMANDS = ("presets", "explain", "compare", "gallery", "evaluate", "audit", "train", "teach", "serve")
 """The commands in the order of the help, each a module of this package."""
 
-OK, BAD_INPUT, STOPPED = 0, 2, 130
-"""Exit codes; the last is a shell's for a program that was stopped with Ctrl-C."""
+OK, BAD_INPUT, STOPPED = 0, 2, 130  # exit codes; the last is a shell's for a program that was stopped with Ctrl-C
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command, with the arguments of the process for None, and returns the exit code.
-
-    That is 0; 2 for invalid input, with one line on stderr; or 130 after Ctrl-C.
-    """
+    """Runs one command; returns the exit code: 0; 2 for invalid input, with a line on stderr; 130 after Ctrl-C."""
     return run_program(build_parser(), "vit_demo", arguments)
 
 

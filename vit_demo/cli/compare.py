@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from vit_demo.methods import Method
     from vit_demo.weights import Preset
 
-UNIT = "times the mean"
-"""Unit of the sheet's colours: the values of different methods and patch sizes have none in common."""
+UNIT = "times the mean"  # values of different methods and patch sizes have no other unit in common
 
 
 def add(commands: parser.Commands) -> None:

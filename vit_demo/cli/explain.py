@@ -55,10 +55,7 @@ def add(commands: parser.Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """Explains each picture; one that cannot be used is reported, and the others are done.
-
-    Returns whether a picture could not be used.
-    """
+    """Explains each picture; one that cannot be used is reported; returns whether there was any."""
     pictures = find_pictures(options.images)
     out = options.out or (None if options.json or options.html else Path("out"))
     if out is not None:

@@ -14,7 +14,6 @@ from vit_demo.defaults import (
     DIGITS_PRESET,
     DIRECTIONS,
     FITS,
-    METHOD_NAMES,
     PHOTOS_PRESET,
     WORDS_PRESET,
 )
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 
 PRESET_HELP = f"(default: {DIGITS_PRESET} for a drawing, {PHOTOS_PRESET} for a photo)"
 
-Commands = Any
-"""What ``add_subparsers`` returns; argparse gives the type no public name."""
+Commands = Any  # what ``add_subparsers`` returns; argparse gives the type no public name
 
 
 class Parser(argparse.ArgumentParser):
@@ -120,7 +118,7 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
     """Adds ``--method``, ``--label``, ``--against``, ``--fit`` and ``--device``."""
     command.add_argument(
         "--method", type=names, action="extend", metavar="M[,M]",
-        help=f"one or more explanation methods (default: {DEFAULT_METHOD}): {', '.join(METHOD_NAMES)}",
+        help=f"one or more explanation methods (default: {DEFAULT_METHOD}): {', '.join(method_names())}",
     )  # fmt: skip
     command.add_argument(
         "--label", metavar="CLASS", help="class to explain, for methods that depend on it (default: the predicted one)"
@@ -130,6 +128,12 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
     )
     add_fit(command)
     add_device(command)
+
+
+def method_names() -> list[str]:
+    """The names of the methods, which are those of their files: help does not wait for torch."""
+    files = (Path(__file__).parents[1] / "methods").glob("*.py")
+    return sorted(file.stem for file in files if "\n@register(" in file.read_text("utf-8"))
 
 
 def chosen_methods(options: argparse.Namespace, *, has_classes: bool) -> list[Method]:

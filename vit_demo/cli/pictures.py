@@ -1,4 +1,4 @@
-"""From the arguments of a command to pictures: files, folders, glob patterns, and standard input."""
+"""The pictures that a command's arguments name: files, folders, glob patterns, and standard input."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 
-MOST_MATCHES = 10_000
-"""Files of one pattern."""
+MOST_MATCHES = 10_000  # files of one pattern
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ def run(_: argparse.Namespace) -> None:
     """Prints one line for each preset, its default patch size in parentheses."""
     for preset in PRESETS.values():
         sizes = ", ".join(f"({p})" if p == preset.default_patch_size else str(p) for p in preset.patch_sizes)
-        source = "bundled" if preset.source == "bundled" else preset.repo
+        source = "bundled" if preset.is_bundled else preset.repo
         print_lines(
             f"{preset.name:16} {preset.num_parameters:>10,} parameters  patch {sizes:40} {preset.title:48} {source}"
         )

@@ -24,10 +24,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """Teaches, writes the file, and prints what the network gets right of examples that were left out.
-
-    Returns whether a picture could not be used.
-    """
+    """Teaches, writes the file, and prints what is right of examples left out; returns whether a picture failed."""
     from vit_demo.teaching.teach import teach
     from vit_demo.training.labelled_folder import labelled_folders
 

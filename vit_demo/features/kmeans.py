@@ -4,26 +4,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 MIN_SEGMENTS, MAX_SEGMENTS = 2, 12
-ITERATIONS = 100
-"""Lloyd's algorithm usually converges within thirty."""
+ITERATIONS = 100  # Lloyd's algorithm usually converges within thirty
 
 _TRIALS = 4
 
 
 def choose_seeds(points: NDArray[np.floating], count: int = MAX_SEGMENTS, seed: int = 0) -> NDArray[np.int64]:
-    """Chooses the points from which k-means starts: greedy k-means++ (Arthur and Vassilvitskii, 2007).
+    """Chooses the points ``[N, K]`` from which k-means starts: greedy k-means++ (Arthur and Vassilvitskii, 2007).
 
     Each next point is drawn with a probability proportional to its squared distance from the nearest one chosen; of
-    four draws, the one that lowers the sum of these distances most is taken. So the first k of the result are a choice
-    for k segments, for every k.
-
-    Args:
-        points: ``[N, K]``.
-        count: How many, at most N.
-        seed: Of the random draws.
-
-    Returns:
-        Indices, int64 ``[min(count, N)]``.
+    four draws, the one that lowers the sum of these distances most is taken. So the first k of the result, int64
+    ``[min(count, N)]``, are a choice for k segments, for every k.
     """
     rng = np.random.default_rng(seed)
     wide = points.astype(np.float64)
@@ -42,15 +33,7 @@ def choose_seeds(points: NDArray[np.floating], count: int = MAX_SEGMENTS, seed: 
 
 
 def kmeans(points: NDArray[np.floating], seeds: NDArray[np.integer]) -> NDArray[np.int64]:
-    """The segment of each point: Lloyd's algorithm from the given points.
-
-    Args:
-        points: ``[N, K]``.
-        seeds: Indices of the points that start the segments.
-
-    Returns:
-        int64 ``[N]``: the index in ``seeds`` of the point whose segment it is.
-    """
+    """The segment of each point ``[N, K]``, int64 ``[N]``: Lloyd's algorithm from points with the indices ``seeds``."""
     from scipy.cluster.vq import vq  # half of what importing the package takes besides torch, and rarely needed
 
     wide = points.astype(np.float64)

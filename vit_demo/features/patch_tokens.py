@@ -11,8 +11,7 @@ from vit_demo.defaults import NUM_CLASSES
 from vit_demo.model.resample import num_bytes
 from vit_demo.trace import PassOptions, Trace, TracedViT
 
-LEAST_RATIO = 2.0
-"""An outlier is at least this many times as long as the median token."""
+LEAST_RATIO = 2.0  # an outlier is at least this many times as long as the median token
 
 
 class PatchTokens(NamedTuple):
@@ -32,7 +31,7 @@ class PatchTokens(NamedTuple):
 
     @property
     def num_bytes(self) -> int:
-        """Memory of all four."""
+        """Memory of all fields."""
         return num_bytes(list(self))
 
 
@@ -59,10 +58,9 @@ def patch_tokens(
 
 @torch.no_grad()
 def logit_lens(model: TracedViT, images: Tensor, **options: Unpack[PassOptions]) -> Tensor:
-    """Applies final norm, pooling and head to the tokens of every depth. Arguments as in ``TracedViT.forward``.
+    """Logits ``[B, blocks + 1, K]``: final norm, pooling and head on the tokens before the first block and after each.
 
-    Returns:
-        Logits ``[B, blocks + 1, K]`` float32: before the first block, then after each; the last are the model's output.
+    Arguments as in ``TracedViT.forward``; the last logits are the model's output.
     """
     return torch.stack([model.forward_head(x) for x in _tokens(model, images, **options)], dim=1).float()
 
@@ -71,14 +69,9 @@ def logit_lens(model: TracedViT, images: Tensor, **options: Unpack[PassOptions])
 def block_tokens(
     model: TracedViT, images: Tensor, depth: int, *, norm: bool = True, **options: Unpack[PassOptions]
 ) -> Tensor:
-    """The tokens ``[B, N, D]``, prefix included, after so many blocks. Other arguments as in ``TracedViT.forward``.
+    """The tokens ``[B, N, D]``, prefix included, after ``depth`` blocks; with ``norm``, as the head reads them.
 
-    Args:
-        model: In eval mode.
-        images: ``[B, C, height, width]``, normalised.
-        depth: Number of blocks.
-        norm: Whether the final norm is applied, as where the head reads them.
-        **options: As in ``TracedViT.forward``.
+    Other arguments as in ``TracedViT.forward``.
     """
     tokens = _tokens(model, images, **options)[depth]
     return (model.final_norm(tokens) if norm else tokens).float()
@@ -131,7 +124,7 @@ def norm_outliers(norms: NDArray[np.floating]) -> NDArray[np.bool_]:
     three interquartile ranges, and is at least twice the median.
 
     Args:
-        norms: Of any shape; NaN where there is no token.
+        norms: Lengths of tokens, in any shape; NaN where there is no token.
 
     Returns:
         bool, of the same shape.

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-MAIN_COMPONENTS = 64
-"""Principal components that k-means uses, and that are kept in any case."""
+MAIN_COMPONENTS = 64  # principal components that k-means uses, and that are kept in any case
 
-TOLERANCE = 5e-4
-"""By how much leaving out components may change a cosine similarity. Half precision changes it by about as much."""
+TOLERANCE = 5e-4  # largest change of a cosine similarity by components that are left out: that of half precision
 
 _TINY = np.finfo(np.float64).tiny
 
@@ -48,18 +46,11 @@ def signs(scores: NDArray[np.floating]) -> NDArray[np.int64]:
 
 
 def foreground(scores: NDArray[np.floating], edges: Sequence[bool] | NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The tokens on one side of zero of the first principal component: those of the object, mostly.
+    """The tokens on one side of zero of the first principal component, bool ``[N]``: those of the object, mostly.
 
     As the authors of DINOv2 remove the background (Oquab et al., 2023, https://arxiv.org/abs/2304.07193, figure 1).
-    They choose the side by eye; here it is the one that holds the smaller share of the picture's edge, because objects
-    are rarely cut off.
-
-    Args:
-        scores: First component ``[N]``.
-        edges: ``[N]``: whether a patch lies on the edge of its picture.
-
-    Returns:
-        bool ``[N]``. All tokens if one side is empty.
+    They choose the side by eye; here it is the one that holds the smaller share of the picture's ``edges`` ``[N]``,
+    because objects are rarely cut off. All tokens are kept if one side is empty.
     """
     positive, edge = scores > 0, np.asarray(edges, bool)
     if positive.all() or not positive.any():
@@ -105,10 +96,7 @@ class ReducedTokens:
 
 
 def reduce_tokens(tokens: NDArray[np.floating]) -> ReducedTokens:
-    """Reduces tokens ``[N, D]``, those of several pictures together.
-
-    They are first divided by the length of the longest.
-    """
+    """Reduces tokens ``[N, D]``, those of several pictures together, divided by the length of the longest."""
     wide = tokens.astype(np.float64)
     scale = max(np.linalg.norm(wide, axis=1).max(), _TINY)
     wide /= scale

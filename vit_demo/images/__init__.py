@@ -1,4 +1,4 @@
-"""From untrusted image files to input tensors: decoding within limits, then preprocessing of digits and photos."""
+"""Pictures of any origin as input tensors: decoding within limits, then preprocessing of digits and photos."""
 
 from vit_demo.images.decoder import MAX_PIXELS, check_size
 from vit_demo.images.digit_preprocess import MNIST_MEAN, MNIST_STD, digit_to_tensor, place_digit, to_mnist

@@ -18,26 +18,18 @@ from vit_demo.errors import ImageError
 from vit_demo.images.rgb import DAMAGED, MAX_SIDE, to_rgb
 from vit_demo.sentences import marked
 
-MAX_DIMENSION = 65_535
-"""Longest side of a picture before it is reduced, in pixels: the limit of JPEG."""
+MAX_DIMENSION = 65_535  # longest side of a picture before it is reduced, in pixels: the limit of JPEG
 
-MAX_PIXELS = 100_000_000
-"""Pixels of a JPEG, which is decoded at a fraction of its size, or of a grey picture, at one byte per pixel."""
-
-MAX_COLOUR_PIXELS = 37_500_000
-"""Pixels of a picture with colour, transparency or more than 8 bits of grey, at four bytes per pixel."""
+MAX_PIXELS = 100_000_000  # pixels of a JPEG, decoded at a fraction of its size, or of grey, at one byte each
+MAX_COLOUR_PIXELS = 37_500_000  # pixels with colour, transparency or more than 8 bits, at four bytes each
 
 MOST_PIXELS = {"WEBP": 25_000_000, "HEIF": 50_000_000}
 """Pixels of formats whose decoder holds four copies of the picture (WebP) or two (HEIF; phones take 48 million)."""
 
-MAX_DECODER_MEMORY = 640_000_000
-"""Address space of the decoding process, in bytes."""
+MAX_DECODER_MEMORY = 640_000_000  # address space of the decoding process, in bytes
 
-MAX_CPU_SECONDS = 2.5
-"""CPU time of the decoding process, in seconds. A 24-megapixel PNG, the slowest ordinary picture, takes about 1."""
-
-MAX_HEIF_CPU_SECONDS = 6.0
-"""CPU time for HEIF and AVIF, the formats of phones, in seconds: 48 megapixels take about 3.5."""
+MAX_CPU_SECONDS = 2.5  # of the decoding process; a 24-megapixel PNG, the slowest ordinary picture, takes about 1
+MAX_HEIF_CPU_SECONDS = 6.0  # for HEIF and AVIF, the formats of phones: 48 megapixels take about 3.5
 
 # Decoders that only decode. Pillow has more; some start other programs (EPS), some are seldom tested.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "PPM")

@@ -19,36 +19,25 @@ from vit_demo.images.reading import ImageSource, read_image
 MNIST_MEAN = 0.1307
 MNIST_STD = 0.3081
 
-SIDE = 28
-"""Side of the result, in pixels."""
+SIDE = 28  # side of the result, in pixels
+INK_SIDE = 20  # longest side of the ink in the result, in pixels
 
-INK_SIDE = 20
-"""Longest side of the ink in the result, in pixels."""
-
-STROKE_WIDTH_RANGE = (1.4, 4.8)
-"""1st and 99th percentile of the stroke width in MNIST's training digits, in pixels of the result."""
-
-TYPICAL_STROKE_WIDTHS = (1.8, 3.5)
-"""10th and 90th percentile; strokes outside `STROKE_WIDTH_RANGE` are brought to the nearer one."""
-
-MIN_STROKE_WIDTH = 1.2
-"""0.2nd percentile: a drawing of MNIST's size with thinner strokes was made with a thin pen."""
+STROKE_WIDTH_RANGE = (1.4, 4.8)  # percentiles 1 and 99 of MNIST's training digits, in pixels of the result
+TYPICAL_STROKE_WIDTHS = (1.8, 3.5)  # percentiles 10 and 90, to which wider and thinner strokes are brought
+MIN_STROKE_WIDTH = 1.2  # 0.2nd percentile: a drawing of MNIST's size with thinner strokes was made with a thin pen
 
 _OVERSAMPLING = 8  # working pixels per pixel of the result
 
 
 def to_mnist(image: ImageSource) -> np.ndarray:
-    """Converts a drawn or photographed digit, anything that `read_image` takes, to MNIST's format.
+    """Converts a drawn or photographed digit, anything that `read_image` takes, to MNIST's format: uint8 [28, 28].
 
     Ink may be dark on light, light on dark or coloured, at any place and of any size. Strokes outside MNIST's range of
     widths are brought into it. An image in MNIST's format is returned unchanged.
 
-    Returns:
-        uint8 [28, 28], white ink on black.
-
     Raises:
-        EmptyDrawingError: There is no ink, or nothing larger than a speck.
-        ImageError: The picture cannot be read.
+        EmptyDrawingError: If there is no ink, or nothing larger than a speck.
+        ImageError: If the picture cannot be read.
     """
     return place_digit(image)[0]
 

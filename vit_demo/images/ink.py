@@ -11,43 +11,27 @@ from scipy import ndimage
 
 from vit_demo.images.geometry import Box
 
-INK_THRESHOLD = 0.2
-"""Share of full ink from which a pixel counts as ink."""
+INK_THRESHOLD = 0.2  # share of full ink from which a pixel counts as ink
 
 _MIN_CONTRAST = 24  # of 255; fainter marks are hardly visible
 
-_SIDES = (256, 32)
-"""Longest sides, in pixels, of the pictures that are looked at; the second for grey strokes with blurred edges."""
-
+_SIDES = (256, 32)  # longest sides, in pixels, of the pictures looked at; the second for strokes with blurred edges
 _LINE_WIDTH = 0.03  # of the widest ruled line, as a share of the longer side; the pad's thinnest pen has 0.055
 _FRAME = 0.08  # of the margin in which pieces of a cell's border lie, in the same unit
-_THUMBNAIL = 64
-"""Longest side, in pixels, below which a picture shows too little paper to tell light, bars and print from strokes."""
+_THUMBNAIL = 64  # longest side below which there is too little paper to tell light, bars and print from strokes
+_PAPER = 24  # distance of colours, of 255, up to which a pixel is paper
+_FLAT = 8  # distance for most of the paper: above what a JPEG adds around strokes, below a camera's light and noise
 
-_PAPER = 24
-"""Distance of colours, of 255, up to which a pixel is paper."""
-
-_FLAT = 8
-"""Distance for most of the paper: above what a JPEG adds around strokes, below a camera's light and noise."""
-
-_INK = 45
-"""Distance of colours up to which a pixel lies between paper and ink: in a JPEG the edges of coloured strokes blur."""
-
-_MAX_EDGES = 0.9
-"""Pixels halfway between paper and ink, as a multiple of the strokes' perimeter: strokes have no other shades."""
-
-_MAX_LENGTH = 4.0
-"""Length of the strokes as a multiple of the drawing's larger side; 3.6 in MNIST's test digits at most."""
-
-_MAX_WIDTH = 0.3
-"""Mean width of the strokes in the same unit; 0.26 in MNIST's test digits at most."""
+_INK = 45  # distance up to which a pixel lies between paper and ink: in a JPEG the edges of strokes blur
+_MAX_EDGES = 0.9  # pixels halfway between paper and ink over the perimeter: strokes have no other shades
+_MAX_LENGTH = 4.0  # length of the strokes over the drawing's larger side; at most 3.6 in MNIST's test digits
+_MAX_WIDTH = 0.3  # mean width of the strokes in the same unit; 0.26 in MNIST's test digits at most
 
 
 def find_ink(image: Image.Image) -> tuple[np.ndarray, Box] | None:
-    """Separates ink from paper in an RGB picture, whichever of the two is darker.
+    """Separates ink, float32 [H, W] from 0 (paper) to 1, from paper in an RGB picture, whichever of them is darker.
 
-    Ink is float32 [H, W] from 0 (paper) to 1, with the part of the picture that it covers; or None if there is nothing
-    but paper and specks.
+    Returns it with the part of the picture that it covers; None if there is nothing but paper and specks.
     """
     given = image.size
     image = _as_grey(_reduce_to(image, 1024))  # finer detail takes time and adds nothing
@@ -119,13 +103,10 @@ def _colour_distance(channels: np.ndarray, paper: np.ndarray) -> np.ndarray:
 
 
 def _contrast_under_uneven_light(image: Image.Image) -> np.ndarray:
-    """Share of the light that ink absorbs on unevenly lit paper.
+    """Share of the light that ink absorbs on unevenly lit paper, float32 [H, W] in units of 1/255; below 0 if lighter.
 
     The brightness of the paper under the ink is estimated by a morphological closing with a window wider than any
     stroke, which keeps the edges of shadows. Dividing by it makes ink in shadow as strong as ink in light.
-
-    Returns:
-        float32 [H, W] in units of 1/255; negative where the paper is lighter than estimated.
     """
     small = image.copy()
     small.thumbnail((128, 128))  # light changes slowly
@@ -257,10 +238,7 @@ def border_of(pixels: np.ndarray) -> np.ndarray:
 
 
 def perimeter_of(mask: np.ndarray) -> float:
-    """The perimeter of a mask with a margin, estimated over all directions by Crofton's formula.
-
-    Counting the edges between pixels overestimates a slanted perimeter; averaged over all directions by 4 / pi.
-    """
+    """The perimeter of a mask with a margin, averaged over all directions by Crofton's formula."""
     return (np.count_nonzero(mask[1:] != mask[:-1]) + np.count_nonzero(mask[:, 1:] != mask[:, :-1])) * np.pi / 4
 
 

@@ -12,14 +12,10 @@ from vit_demo.errors import ImageError, PresetError
 from vit_demo.images.geometry import Box, FittedBy, Geometry
 from vit_demo.images.rgb import MAX_SIDE
 
-MIN_PHOTO_SIDE = 16
-"""Shortest side of a photo, in pixels: about one patch of most models."""
+MIN_PHOTO_SIDE = 16  # shortest side of a photo, in pixels: about one patch of most models
+MOST_CROP = 4.0  # the largest crop fraction: above 1, black bars surround the photo
 
-MOST_CROP = 4.0
-"""The largest crop fraction: above 1, black bars surround the photo."""
-
-PLAIN_DEVIATION = 0.02
-"""Standard deviation of normalised pixels, a few of 255 levels, below which a picture counts as one plain colour."""
+PLAIN_DEVIATION = 0.02  # standard deviation of normalised pixels below which a picture is one plain colour
 
 
 def check_photo(image: Image.Image) -> None:

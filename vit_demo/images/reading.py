@@ -26,26 +26,14 @@ from vit_demo.images.decoder import FORMATS, NOT_A_PICTURE, OK, REFUSED, TOO_COM
 from vit_demo.images.rgb import DAMAGED, MAX_SIDE, to_rgb
 from vit_demo.sentences import Sentence
 
-MAX_DECODE_SECONDS = 20.0
-"""Elapsed time of the decoding process, in seconds; more than CPU time if the machine is busy."""
+MAX_DECODE_SECONDS = 20.0  # elapsed time of the decoding process, in seconds; more than CPU time if the machine is busy
+MAX_WAIT_SECONDS = 20.0  # time that a picture may wait for others to be decoded, in seconds
+MAX_DRAWING_CHARACTERS = 1_000_000  # a drawing's data URL; the pad sends a PNG of a few hundred pixels per side
+MAX_DRAWING_SIDE = 560  # longest side of a drawing's canvas, in pixels: twice that of the pad
 
-MAX_WAIT_SECONDS = 20.0
-"""Time that a picture may wait for others to be decoded, in seconds."""
-
-MAX_DRAWING_CHARACTERS = 1_000_000
-"""Length of a drawing's data URL; the pad sends a PNG of a few hundred pixels per side."""
-
-MAX_DRAWING_SIDE = 560
-"""Longest side of a drawing's canvas, in pixels: twice that of the pad."""
-
-MAX_DRAWING_CHUNKS = 1000
-"""Chunks of this PNG; browsers write at most a few for every 10 kB, and each takes Pillow as long as many bytes."""
-
-MAX_FRAME_CHARACTERS = 100_000
-"""Length of a frame's data URL; the page sends a JPEG of about 20 kB."""
-
-MAX_FRAME_SIDES = 256, 640
-"""Short and long side of a frame, in pixels."""
+MAX_DRAWING_CHUNKS = 1000  # chunks of this PNG; browsers write a few for every 10 kB, and each takes long
+MAX_FRAME_CHARACTERS = 100_000  # length of a frame's data URL; the page sends a JPEG of about 20 kB
+MAX_FRAME_SIDES = 256, 640  # short and long side of a frame, in pixels
 
 MAX_FRAME_SEGMENTS, MAX_FRAME_SCANS = 64, 12
 """Segments of this JPEG before its picture, and scans, each of which may cost as much as the whole: progressive ones
@@ -76,10 +64,7 @@ _BAD_DRAWING = "The drawing cannot be read: clear the pad and draw again."
 
 @contextmanager
 def decoding_slot(*, drawing: bool = False) -> Iterator[None]:
-    """Waits until nothing else is being decoded; drawings, which are small and quick, do not wait for photos.
-
-    After `MAX_WAIT_SECONDS` it raises `ImageError`.
-    """
+    """Waits until nothing else is being decoded, or raises `ImageError`; drawings, which are quick, pass photos."""
     slot = _drawings if drawing else _pictures
     if not slot.acquire(timeout=MAX_WAIT_SECONDS):
         raise ImageError("Too many pictures are being decoded right now: try again in a few seconds.")
@@ -130,10 +115,7 @@ def decode_image(data: bytes) -> Image.Image:
 
     The EXIF orientation is applied, transparency is blended over white, 16-bit and floating-point values are scaled to
     8 bits, and of an animation the first frame is taken. Large pictures are reduced to a longest side of `MAX_SIDE`.
-
-    Raises:
-        ImageError: The data are not bytes, not a picture, empty, damaged or too large; decoding takes too much time or
-            memory; or too many other pictures are being decoded.
+    `ImageError` says what is wrong with the data, or that decoding takes too much time or memory.
     """
     if not isinstance(data, bytes):
         raise ImageError(NOT_A_PICTURE)
@@ -145,10 +127,7 @@ def decode_image(data: bytes) -> Image.Image:
 def decode_drawing(url: str) -> Image.Image:
     """Decodes the value of the pad, a small PNG as a data URL, to RGB, transparency blended over white.
 
-    Drawings with more pixels than the pad's 280 x 280 are halved.
-
-    Raises:
-        ImageError: The value is anything else, too long, or a side of the canvas exceeds `MAX_DRAWING_SIDE`.
+    One with more pixels than the pad's 280 x 280 is halved; anything else, or one too large, is an `ImageError`.
     """
     if isinstance(url, str) and len(url) > MAX_DRAWING_CHARACTERS:
         raise ImageError("The drawing is too large: clear the pad and draw again.")
@@ -174,12 +153,7 @@ def decode_drawing(url: str) -> Image.Image:
 
 
 def decode_frame(url: str) -> Image.Image:
-    """Decodes a frame of a camera, a small JPEG as a data URL, to RGB.
-
-    Raises:
-        ImageError: The value is anything else, too long, of more than `MAX_FRAME_SCANS`, or its sides exceed
-            `MAX_FRAME_SIDES`.
-    """
+    """Decodes a frame of a camera, a small JPEG as a data URL, to RGB; `ImageError` for anything else or too large."""
     data = _without_metadata(_bytes_of(url, _FRAME, MAX_FRAME_CHARACTERS, _BAD_FRAME))
     if not data or data.count(b"\xff\xda") > MAX_FRAME_SCANS:
         raise ImageError(_BAD_FRAME)
@@ -219,14 +193,11 @@ def _bytes_of(url: str, head: str, most: int, refusal: str) -> bytes:
 
 
 def read_image(source: ImageSource, *, trusted: bool = False) -> Image.Image:
-    """Reads a picture as a new RGB image, with the conversions of `decode_image`.
+    """Reads a picture as a new RGB image, with the conversions of `decode_image`; `ImageError` if that is not possible.
 
     Never pass it a string from a visitor: it opens paths. A PIL image is decoded in this process, without limits on
     time and memory, and so are the bytes of a file that is `trusted`; an array of shape [H, W], [H, W, 3] or [H, W, 4]
     is uint8, or float from 0 to 1.
-
-    Raises:
-        ImageError: The source is missing, not a picture, empty, damaged or too large.
     """
     if isinstance(source, np.ndarray):
         return to_rgb(_from_array(source))

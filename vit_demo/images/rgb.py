@@ -11,8 +11,7 @@ from vit_demo.errors import ImageError
 if TYPE_CHECKING:
     import numpy as np
 
-MAX_SIDE = 2048
-"""Longest side of a decoded picture, in pixels; larger ones are reduced."""
+MAX_SIDE = 2048  # longest side of a decoded picture, in pixels; larger ones are reduced
 
 DAMAGED = "The picture is damaged, incomplete or too complex: save it again or choose another one."
 
@@ -23,13 +22,10 @@ _PHOTOMETRIC, _SAMPLE_FORMAT = 262, 339  # TIFF tags: 0 in the first is white, 1
 
 
 def to_rgb(image: Image.Image, *, metadata: bool = True, low: Image.Image | None = None) -> Image.Image:
-    """Converts to sRGB, reduces to `MAX_SIDE` and applies the EXIF orientation; always returns a new image.
+    """Converts to a new upright sRGB image of at most `MAX_SIDE`; `ImageError` if it is damaged or has NaN.
 
     Parsing hostile metadata can take gigabytes, so it happens only for trusted pictures and in the decoding process.
     Pillow keeps only the high bytes of colours of 16 bits; `low` has the low ones, for pictures that use few bits.
-
-    Raises:
-        ImageError: The picture is damaged, or contains NaN or infinity.
     """
     try:
         image.load()

@@ -7,8 +7,7 @@ from typing import Any, Generic, TypeVar
 
 V = TypeVar("V")
 
-ENTRY_BYTES = 1000
-"""Assumed overhead of an entry: its key, and its place in the dictionaries."""
+ENTRY_BYTES = 1000  # assumed overhead of an entry: its key, and its place in the dictionaries
 
 
 class ByteCache(Generic[V]):

@@ -56,6 +56,7 @@ from vit_demo.words.texts import AS_TYPED
 
 GIVEN = "Its input was given, so this package prepared nothing."
 TRANSFORMED = "Its photo was prepared by the transform that was given."
+
 _presets: dict[str, Preset] = {}
 
 
@@ -133,7 +134,7 @@ class Explainer:
             raise InputError(ONLY_IN_MEMORY.format("transform=" if output is None else "output="))
         name = path_or_name(model)
         preset = taught.preset if taught else _presets.get(name) or find_preset(name)
-        if preset.source == "hub":  # its configuration is read once
+        if preset.is_downloaded:  # its configuration is read once
             _presets[name] = preset
         if labels is not None:
             preset = preset.with_words(list(labels.values()) if isinstance(labels, Mapping) else labels, template)
@@ -141,16 +142,7 @@ class Explainer:
         self._patch_size = preset.check_patch_size(patch_size)
 
     def __call__(self, image: ImageSource | Tensor) -> Exploration:
-        """The result for one image.
-
-        Args:
-            image: As in ``vit_demo.explore``.
-
-        Raises:
-            ImageError: If the image cannot be used; ``EmptyDrawingError`` if nothing is drawn.
-            PresetError: If the network cannot be traced.
-            LabelError: If there are not as many labels as classes.
-        """
+        """The result for one image; arguments and errors as in ``vit_demo.explore``."""
         return Exploration.of(*self.prepare(image, source_of(image)), device_name)
 
     def batch(

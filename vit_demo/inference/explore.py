@@ -127,21 +127,7 @@ def explore_batch(
     batch_size: int = 16,
     on_error: OnError = "raise",
 ) -> Iterator[Exploration]:
-    """Runs many images through one model, several at a time.
-
-    Args:
-        images: A list, or what else gives one after the other, each as ``image`` of ``explore``.
-        model: As in ``explore``, like all others here but the last two.
-        patch_size: In pixels.
-        device: Where it runs.
-        fit: How a photo becomes the input.
-        labels: Names of classes, or words.
-        transform: From a picture to the input.
-        scores: What the logits become.
-        output: Where the logits are.
-        template: The text of a word.
-        batch_size: As in ``Explainer.batch``.
-        on_error: As in ``Explainer.batch``.
+    """Runs many images through one model, several at a time; arguments as in ``explore`` and ``Explainer.batch``.
 
     Yields:
         The result of each image, in their order; ``source`` is its path, or else its number.

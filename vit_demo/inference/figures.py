@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 
-MAX_SIZE = 8192
-"""Longest side of an overlay, in pixels."""
+MAX_SIZE = 8192  # longest side of an overlay, in pixels
 
 
 def overlay(

@@ -19,8 +19,7 @@ from vit_demo.methods.attention_rows import iter_attention_rows
 from vit_demo.scores import to_scores
 from vit_demo.trace import Trace
 
-NUM_PAIRS = 24
-"""Pairs of patches whose attention is returned for each block."""
+NUM_PAIRS = 24  # pairs of patches whose attention is returned for each block
 NUM_COMPONENTS, COMPONENTS_OF_ALL = 8, 2048
 """Components of each token that are returned, and of all tokens of a depth together; there is always one of each."""
 
@@ -51,14 +50,9 @@ class Film:
 
 
 def film(ex: Result, query: Query = None) -> Film:
-    """The numbers of a film, from the trace of a result and one more pass.
+    """The numbers of a film, from the trace of a result and one more pass; ``query`` as in ``Exploration.attention``.
 
-    Args:
-        ex: The result.
-        query: As in ``Exploration.attention``.
-
-    Raises:
-        InputError: If there is no such patch, or the tokens between the blocks are not seen.
+    ``InputError`` if there is no such patch, or the tokens between the blocks are not seen.
     """
     trace, token = ex.trace, query_token(ex, -1, None, query)
     rows = [attention_from(trace, block, token)[0].mean(0) for block in range(trace.num_blocks)]

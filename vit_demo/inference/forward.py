@@ -18,8 +18,7 @@ from vit_demo.words.classifier import whole_pass
 
 T = TypeVar("T")
 
-MOST_EARLY = 12
-"""Classes up to which a pass keeps the logits of every depth: on a digit about 5 % of its time."""
+MOST_EARLY = 12  # classes up to which a pass keeps the logits of every depth: on a digit about 5 % of its time
 
 _used_sizes: WeakKeyDictionary[nn.Module, set[tuple[int, torch.Size]]] = WeakKeyDictionary()
 
@@ -124,10 +123,7 @@ def _free_memory(device: torch.device) -> None:
 
 @torch.no_grad()
 def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Trace, float], ...]:
-    """Runs several images ``[B, C, height, width]`` at once; each result is as from ``forward_with_trace``.
-
-    Its seconds are an image's share.
-    """
+    """Runs several images ``[B, C, height, width]`` at once; for each what ``forward_with_trace`` gives."""
     trace, started = _new_trace(model), time.perf_counter()
     logits = model(pixels, trace, patch_size=patch_size).float().cpu()
     seconds = (time.perf_counter() - started) / len(pixels)

@@ -84,7 +84,7 @@ def preset_of(module: nn.Module, network: TracedViT, known: Preprocessing, label
 
 
 def _weights_of(module: nn.Module, tensors: Sequence[Tensor]) -> str:
-    """The same for the same network with the same weights, and for nothing else that is in memory meanwhile."""
+    """A text that is the same for a network with the same weights, and for nothing else in memory meanwhile."""
     subject = module.vision_model if isinstance(module, WordClassifier) else module  # whatever its words
     number = _modules.setdefault(subject, next(_numbers))
     kept = (x for x in (*tensors, *module.buffers()) if not x.is_inference() and not x.is_meta)

@@ -18,8 +18,7 @@ from vit_demo.methods import Method, Progress, attention_from, find_method, to_g
 from vit_demo.methods.attention_rows import attention_rows
 from vit_demo.methods.targets import input_gradient
 
-Score = Callable[["Tensor"], "Tensor"]
-"""From logits ``[B, K]`` to the numbers ``[B]`` that are explained."""
+Score = Callable[["Tensor"], "Tensor"]  # from logits ``[B, K]`` to what is explained, ``[B]``
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +31,7 @@ class Map(np.ndarray[Any, np.dtype[np.float32]]):
     method: str | None = None
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """What a function of NumPy gives: no map."""
+        """What a function of NumPy makes of a map, which is none."""
         return array[()] if return_scalar or not array.ndim else np.asarray(array)
 
     @classmethod
@@ -125,9 +124,7 @@ def gradient(ex: Result, label: Label | Score = None, *, against: Label = None) 
 def comparison(ex: Result, method: Method, target: int | None, against: Label) -> dict[str, int]:
     """The option ``against`` of a method, the index of a class; none for None.
 
-    Raises:
-        InputError: If the method does not compare two classes.
-        LabelError: If there is no such class, or it is the target.
+    ``InputError`` if the method does not compare two classes, ``LabelError`` if there is no such class, or no other.
     """
     if against is None:
         return {}
@@ -139,12 +136,7 @@ def comparison(ex: Result, method: Method, target: int | None, against: Label) -
 def attention_maps(ex: Result, query: Query = None) -> NDArray[np.float32]:
     """What one token attends to in every block and head: float32 ``[blocks, heads, rows, cols]``.
 
-    Args:
-        ex: The result.
-        query: As in ``attention``.
-
-    Raises:
-        InputError: If there is no such patch.
+    ``query`` is as in ``attention``; ``InputError`` if there is no such patch.
     """
     token, trace = query_token(ex, -1, None, query), ex.trace
     if token is None:

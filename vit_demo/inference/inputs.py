@@ -1,4 +1,4 @@
-"""From a picture to the input of a network."""
+"""Pictures as the input of a network: read, fitted, normalised, and shown as the network gets them."""
 
 from __future__ import annotations
 
@@ -20,24 +20,20 @@ from vit_demo.weights import DEFAULT_PRESETS, Preset
 
 
 def check_fit(fit: str) -> None:
-    """Raises ``PresetError`` if there is no such way to fit a photo."""
+    """``PresetError`` if there is no such way to fit a photo."""
     if fit not in FITS:
         raise PresetError(f"There is no fit {fit!r}: choose one of {', '.join(FITS)}.")
 
 
 T = TypeVar("T")
 
-Source = str | int | None
-"""Which image it was: its path as it was given, or its number among others; None for one that has neither."""
-
-Transform = Callable[..., Any]
-"""From a picture to the input of a network."""
+Source = str | int | None  # the path of an image as it was given, its number among others, or neither
+Transform = Callable[..., Any]  # from a picture to the input of a network
 
 OnError = Literal["raise", "skip"] | Callable[[Source, InputError], object]
 """What becomes of an image that cannot be used: it is skipped, too, if a function is told."""
 
-Picture = Image.Image | NDArray[np.uint8]
-"""An upright RGB image of any size, or a digit as MNIST has it: uint8 ``[28, 28]``, white on black."""
+Picture = Image.Image | NDArray[np.uint8]  # upright RGB of any size, or an MNIST digit ``[28, 28]``
 
 
 def default_preset(picture: Picture) -> str:
@@ -46,11 +42,8 @@ def default_preset(picture: Picture) -> str:
     return DEFAULT_PRESETS["digits" if is_digit else "photos"]
 
 
-DISPLAY_SIZE = 448
-"""Longest side, in pixels, of the picture that a photo's maps are laid over."""
-
-THUMBNAIL_SIZE = 192
-"""Longest side, in pixels, of the small copy of the whole photo."""
+DISPLAY_SIZE = 448  # longest side, in pixels, of the picture that a photo's maps are laid over
+THUMBNAIL_SIZE = 192  # longest side, in pixels, of the small copy of the whole photo
 
 
 def read_picture(image: images.ImageSource) -> Image.Image:
@@ -147,11 +140,9 @@ class ModelInput:
 
     @classmethod
     def of(cls, picture: Picture, preset: Preset, patch_size: int, fit: Fit) -> ModelInput:
-        """Preprocesses a picture for a preset.
+        """Preprocesses a picture for a preset; ``PresetError`` if patch size and image size do not fit.
 
-        Raises:
-            ImageError: If a photo is too small, or a digit is wanted and nothing is drawn (``EmptyDrawingError``).
-            PresetError: If patch size and image size do not fit.
+        ``ImageError`` if a photo is too small, or a digit is wanted and nothing is drawn (``EmptyDrawingError``).
         """
         if preset.task == "digits":
             digit, place = images.place_digit(picture) if isinstance(picture, Image.Image) else (picture, None)

@@ -29,8 +29,7 @@ from vit_demo.trace import Output, Trace
 from vit_demo.weights import PRESETS, Preset, find_preset
 from vit_demo.weights.taught import Taught
 
-ROUNDING = 0.05
-"""By which share of the largest logit the network of a result may differ in another precision or on another device."""
+ROUNDING = 0.05  # share of the largest logit by which another precision or device may change logits
 BROKEN = (OSError, SafetensorError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What reading a damaged or hostile file raises."""
 GEOMETRY = Geometry((1, 1), (0.0, 0.0, 1.0, 1.0), (1, 1), "crop")
@@ -90,7 +89,7 @@ def load_result(
     except BROKEN as error:
         raise InputError(NOT_SAVED.format(repr(Path(path).name))) from error
     if model is None:
-        is_named = preset.source in ("bundled", "hub")
+        is_named = preset.is_bundled or preset.is_downloaded
         return replace(ex, run_on_model=_Later(preset, patch_size)) if is_named else ex
     has_words = preset.takes_words and isinstance(model, str | os.PathLike)
     how: dict[str, Any] = {"labels": preset.labels, "template": preset.template} if has_words else {}
@@ -114,7 +113,6 @@ class _Later:
     patch_size: int
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """As ``RunOnModel``."""
         found = find_preset(self.preset.name, trusted=False)
         if found.takes_words:
             found = found.with_words(self.preset.labels, self.preset.template)

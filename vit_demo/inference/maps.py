@@ -24,7 +24,7 @@ Targets = int | str | Sequence[int | str] | Tensor | NDArray[Any] | Callable[[Te
 
 
 def check_batch(x: Any) -> None:
-    """Raises ``InputError`` if something is no batch of inputs."""
+    """``InputError`` if something is no batch of inputs."""
     if not isinstance(x, Tensor) or x.dim() != 4 or not x.numel() or not x.is_floating_point():
         raise InputError("The inputs are a float tensor [B, C, H, W], normalised as the network takes them.")
     if not torch.isfinite(x).all():

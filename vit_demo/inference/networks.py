@@ -18,8 +18,7 @@ from vit_demo.weights.taught import with_classes
 
 T = TypeVar("T")
 
-MODEL_BYTES = min(5 << 30, memory_limit() // 4)
-"""Limit of the networks in memory; the least recently used one is evicted."""
+MODEL_BYTES = min(5 << 30, memory_limit() // 4)  # networks in memory; the least recently used is evicted
 
 
 class Networks(ByteCache[TracedViT]):
@@ -42,7 +41,7 @@ class Networks(ByteCache[TracedViT]):
         if preset.source in ("hub", "folder"):
             release_memory()  # of evicted networks
         network = load_model(preset, patch_size).to(device)
-        return network if preset.source == "trained" else network.keep_sizes()  # those are kept by weights.trained
+        return network if preset.is_kept else network.keep_sizes()
 
 
 _networks = Networks()

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-TOKEN_BYTES = 64 << 20
-"""Limit of the cached tokens of patches; those of all blocks of DINOv2 ViT-S/14 at 1,369 patches take 27 MB."""
+TOKEN_BYTES = 64 << 20  # limit of the cached tokens; all blocks of DINOv2 ViT-S/14 at 1,369 patches take 27 MB
 
 _cache: ByteCache[features.PatchTokens] = ByteCache(TOKEN_BYTES, lambda tokens: tokens.num_bytes)
 
@@ -130,7 +129,7 @@ def kmeans(ex: Result, k: int, block: int = -1, seed: int = 0) -> NDArray[np.int
         ex: The result.
         k: How many segments, 2 to 12 and at most one a patch.
         block: As in ``similarity``.
-        seed: Of the random choice of the patches from which the segments grow.
+        seed: That of the random choice of the patches from which the segments grow.
 
     Raises:
         InputError: If there is no such block, or k is out of range.

@@ -76,10 +76,7 @@ def as_map(ex: Result, values: ArrayLike) -> NDArray[np.float32]:
 
 
 def class_index(ex: Result, label: Label = None) -> int:
-    """The index of a class by its label or index; of the predicted class for None.
-
-    ``LabelError`` if there is no such class.
-    """
+    """The index of a class by its label or index, of the predicted one for None; ``LabelError`` if there is none."""
     name = ex.preset.name
     if not ex.preset.config.num_classes:
         raise LabelError(f"{name} has no classes, so no map of it can be about one.")
@@ -103,10 +100,7 @@ def find_class(labels: Sequence[str], label: Any, name: str) -> int:
 
 
 def other_class(ex: Result, target: int | None, against: Label) -> int:
-    """The index of the class that another is compared with.
-
-    ``LabelError`` if there is no such class, or it is the same.
-    """
+    """The index of the class that another is compared with; ``LabelError`` if there is none such, or it is the same."""
     index = class_index(ex, against)
     if index == target:
         raise LabelError(f"{ex.labels[index]!r} cannot be compared with itself: choose another class.")

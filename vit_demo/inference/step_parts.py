@@ -20,8 +20,7 @@ from vit_demo.trace.running import hooked
 
 Numbers = dict[str, Tensor]
 
-ROUNDING = 16
-"""Units in the last place by which equal sums may differ."""
+ROUNDING = 16  # units in the last place by which equal sums may differ
 
 
 class Event(NamedTuple):
@@ -51,10 +50,7 @@ class Entry(NamedTuple):
 
 @contextmanager
 def watch(modules: Iterable[nn.Module], note: Callable[[nn.Module, bool, Tensor], None]) -> Iterator[None]:
-    """Calls ``note(module, enters, x)`` with the first tensor that enters each module, and the first that leaves it.
-
-    Only in this thread: others may run the same network meanwhile.
-    """
+    """Calls ``note(module, enters, x)``, in this thread, with the first tensor that enters or leaves each module."""
 
     def see(module: nn.Module, enters: bool, values: Iterable[Any]) -> None:
         x = next((value for value in values if isinstance(value, Tensor)), None)

@@ -32,14 +32,9 @@ from vit_demo.trace.attention_mode import attention_rows, attention_scores
 
 Facts = dict[str, str | int | bool]
 
-MAX_FILTERS = 24
-"""Filters of the patch embedding that are returned, those of the largest norm."""
-
-MAX_FILTER_VALUES = 20_000
-"""Weights of the returned filters together; large filters are fewer, but at least four."""
-
-NUM_KEYS = 4
-"""Tokens with the largest attention weights whose keys and values are returned."""
+MAX_FILTERS = 24  # filters of the patch embedding that are returned, those of the largest norm
+MAX_FILTER_VALUES = 20_000  # weights of the returned filters together; large filters are fewer, but at least four
+NUM_KEYS = 4  # tokens with the largest attention weights whose keys and values are returned
 
 
 @torch.no_grad()

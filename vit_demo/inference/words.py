@@ -33,17 +33,10 @@ def has_two_towers(module: nn.Module) -> bool:
 
 
 def classifier_of(model: nn.Module, labels: Any, transform: Any, template: str) -> WordClassifier:
-    """A network in memory as a classifier of words.
+    """A network for which ``has_two_towers`` is true as a classifier of words, ``labels``.
 
-    Args:
-        model: A network for which ``has_two_towers`` is true.
-        labels: The words, as a list or by their numbers.
-        transform: Its processor, with ``tokenizer``.
-        template: The text of a word, with ``{}`` in its place.
-
-    Raises:
-        InputError: If words or tokenizer are missing.
-        LabelError: If the words or the template cannot be used.
+    ``transform`` is its processor, with a ``tokenizer``. ``InputError`` if words or tokenizer are missing,
+    ``LabelError`` if the words or the template cannot be used.
     """
     tokenizer = getattr(transform, "tokenizer", None)
     words = list(labels.values()) if isinstance(labels, Mapping) else labels

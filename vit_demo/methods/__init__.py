@@ -32,7 +32,7 @@ from vit_demo.methods.local_surrogate import local_surrogate
 from vit_demo.methods.naclip import naclip
 from vit_demo.methods.norm_attention import norm_attention
 from vit_demo.methods.occlusion import occlusion
-from vit_demo.methods.registry import METHODS, Method, Option, find_method, register
+from vit_demo.methods.registry import METHODS, Method, Option, find_method, list_methods, register
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.rollout import rollout
 from vit_demo.methods.subsets import Progress
@@ -52,6 +52,7 @@ __all__ = [
     "integrated_gradients",
     "legrad",
     "libra_fullgrad",
+    "list_methods",
     "local_surrogate",
     "logsumexp",
     "memory_budget",
@@ -74,8 +75,8 @@ def import_all() -> None:
 
 class _CallablePackage(ModuleType):
     def __call__(self) -> dict[str, Method]:
-        """Every registered method by name, those that do not depend on the class first."""
-        return dict(METHODS)
+        """Every method by name, in the order of ``list_methods``."""
+        return {name: METHODS[name] for name in list_methods()}
 
 
 sys.modules[__name__].__class__ = _CallablePackage

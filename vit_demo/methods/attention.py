@@ -24,7 +24,7 @@ def attention(
     """The attention of one block between one token and every other, of one head or the mean of all.
 
     Args:
-        trace: Of one pass.
+        trace: That of one pass.
         block: Block, counted from 0; negative from the end.
         head: From 0; None for the mean of all.
         query: Index of the token in the sequence, prefix tokens first; None for the mean over all tokens, and in the
@@ -44,16 +44,7 @@ def attention(
 
 @torch.no_grad()
 def attention_from(trace: Trace, block: int, query: int | None) -> Tensor:
-    """What one token attends to.
-
-    Args:
-        trace: Of one pass.
-        block: Block, counted from 0; negative from the end.
-        query: As in ``attention``.
-
-    Returns:
-        ``[B, H, N]`` float32, summing to 1 over N.
-    """
+    """What a token attends to in a block, ``[B, H, N]`` float32, summing to 1 over N; ``query`` as in ``attention``."""
     q, k = trace.q[block], trace.k[block]
     if query is None and trace.pooling is not None and block in (-1, trace.num_blocks - 1):
         # With another number of heads, no head of the pooling belongs to one of the block.
@@ -66,11 +57,7 @@ def attention_from(trace: Trace, block: int, query: int | None) -> Tensor:
 
 @torch.no_grad()
 def attention_to(trace: Trace, block: int, key: int | None) -> Tensor:
-    """Which tokens attend to one token: the attention that each gives to it. Arguments as in ``attention_from``.
-
-    Returns:
-        ``[B, H, N]`` float32, each value in [0, 1]; it does not sum to 1. For None every token gives 1 / N.
-    """
+    """How much each token attends to one, ``[B, H, N]``; for None every token gives 1 / N. See ``attention_from``."""
     chunks = (chunk for _, chunk in iter_attention_rows(trace.q[block], trace.k[block]))
     return torch.cat([chunk.mean(3) if key is None else chunk[..., key].clone() for chunk in chunks], dim=2)
 

@@ -14,17 +14,10 @@ from vit_demo.methods.chunking import chunk_size
 from vit_demo.model.resample import without_autocast
 from vit_demo.trace.attention_mode import attention_rows
 
-CHUNK_VALUES = 1 << 21
-"""Attention values in one chunk: 8 MB of float32, enough rows for fast products, few enough for a CPU's cache."""
-
-WHOLE_VALUES = 1 << 18
-"""Attention values of one block up to which its whole matrices are faster than chunks: 295 tokens of three heads."""
-
-LARGE_MATMUL = 1 << 24
-"""Multiplications in a batched product from which a few matrices run faster one after another, on all CPU threads."""
-
-CACHE_LINE = 16
-"""Float32 values in a cache line of 64 bytes; rows padded to a multiple start on one, so their products are faster."""
+CHUNK_VALUES = 1 << 21  # attention values in a chunk, 8 MB: fast products within a CPU's cache
+WHOLE_VALUES = 1 << 18  # attention values of a block up to which whole matrices are faster: 295 tokens of 3 heads
+LARGE_MATMUL = 1 << 24  # multiplications from which matrices run faster one after another, on all threads
+CACHE_LINE = 16  # float32 values in a cache line: rows that start on one are multiplied faster
 
 
 def queries_per_chunk(q: Tensor) -> int:
@@ -34,10 +27,7 @@ def queries_per_chunk(q: Tensor) -> int:
 
 
 def is_short(q: Tensor, blocks: int = 1) -> bool:
-    """Whether ``[B, H, N, d]`` are so few that whole matrices are faster than chunks, and fit the memory budget.
-
-    Or, of several blocks, whether all of their matrices together are.
-    """
+    """Whether whole matrices of ``[B, H, N, d]``, of all blocks together, fit and are faster than chunks."""
     batch, heads, n, _ = q.shape
     return chunk_size(WHOLE_VALUES, blocks * batch * heads * n) >= n
 
@@ -75,11 +65,7 @@ def weighted_head_mean(weights: Tensor, chunk: Tensor) -> Tensor:
 
 
 def iter_attention_rows(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """The rows of one block's attention, a few queries at a time.
-
-    Args:
-        q: ``[B, H, n, d]``, of all tokens or of some.
-        k: ``[B, H, N, d]``.
+    """The attention of queries ``[B, H, n, d]``, all or some, to keys ``[B, H, N, d]``, a few rows at a time.
 
     Yields:
         Which queries, and their attention ``[B, H, chunk, N]``, in memory that the next chunk overwrites.
@@ -101,16 +87,9 @@ def iter_attention_rows(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
 
 
 def logsumexp(q: Tensor, k: Tensor) -> Tensor:
-    """The logarithm of each row's softmax denominator, computed in chunks.
+    """The logarithm ``[B, H, N]`` of each row's softmax denominator, of unscaled queries and keys ``[B, H, N, d]``.
 
     With it, one value needs one dot product: ``attention[i, j] = exp(q_i . k_j / sqrt(d) - logsumexp[i])``.
-
-    Args:
-        q: ``[B, H, N, d]``, not scaled yet.
-        k: ``[B, H, N, d]``.
-
-    Returns:
-        ``[B, H, N]`` float32.
     """
     q, k = q.float() * q.shape[-1] ** -0.5, k.float()
     with without_autocast(q.device):

@@ -42,11 +42,8 @@ def attnlrp(
 ) -> Tensor:
     """The contribution of each patch to a class's score, propagated back to the tokens before the first block.
 
-    Parameters as in ``vit_demo.methods``.
-
-    Returns:
-        Shares of the logit, below 0 where a patch is evidence against the class. Prefix tokens and biases receive
-        shares of their own, so the map does not sum to the logit.
+    Parameters as in ``vit_demo.methods``. Values are shares of the logit, below 0 for evidence against the class;
+    prefix tokens and biases receive shares of their own, so the map does not sum to the logit.
     """
     tokens, gradients, trace = token_gradients(
         model, images, target, against, attention_fn=_Attention.apply, rules=ModifiedBackward(RULES, WITHOUT_RULE),
@@ -180,5 +177,4 @@ RULES: dict[Callable[..., Any], Callable[..., Any]] = {
     **{func: partial(_matrix_product, func) for func in (*MATMUL, torch.einsum)},
     **{func: partial(_sum, func) for func in _SUMS},
 }
-WITHOUT_RULE = {"Addbmm", "Addmm", "Baddbmm", "Bmm", "Convolution", "Mm", "Mv"}
-"""Nodes of linear maps to which the gamma rule was not applied."""
+WITHOUT_RULE = {"Addbmm", "Addmm", "Baddbmm", "Bmm", "Convolution", "Mm", "Mv"}  # nodes without the gamma rule

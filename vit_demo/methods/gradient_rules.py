@@ -32,10 +32,8 @@ _IN_PLACE = (Tensor.mul_, Tensor.multiply_)
 _PRODUCTS = (torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multiply, Tensor.multiply, *_IN_PLACE)
 _QUOTIENTS = (torch.div, Tensor.div, Tensor.__truediv__, torch.divide, Tensor.divide, Tensor.div_, Tensor.divide_)
 _POWERS = (torch.pow, Tensor.pow, Tensor.__pow__, torch.square, Tensor.square)
-_ACTIVATIONS = (F.gelu, F.silu, F.mish, F.hardswish, F.elu, F.selu, F.celu, *_POWERS)
-"""Functions that are ``x * gate(x)``."""
-_SIGMOIDAL = (torch.tanh, Tensor.tanh, F.tanh, F.relu6, F.hardtanh, F.softsign)
-"""Such functions that are also gates of others."""
+_ACTIVATIONS = (F.gelu, F.silu, F.mish, F.hardswish, F.elu, F.selu, F.celu, *_POWERS)  # functions ``x * gate(x)``
+_SIGMOIDAL = (torch.tanh, Tensor.tanh, F.tanh, F.relu6, F.hardtanh, F.softsign)  # activations that are gates, too
 
 _POINTWISE = {"Add", "Sub", "Rsub", "Neg", "Mul", "Div", "ToCopy", "View", "UnsafeView", "Clone", "Alias"}
 _LINEAR = {
@@ -51,8 +49,7 @@ _LINEAR = {
     "_Activation", "_Attention", "_ConstantAttention", "_LayerNorm", "_Linear",
 }  # fmt: skip
 """Nodes of torch's graph whose output is linear in their input, or for every sign of it."""
-_FACTORS = {"Mul": (0, 1), "Addcmul": (1, 2)}
-"""Nodes with a product, and which of their inputs are its factors."""
+_FACTORS = {"Mul": (0, 1), "Addcmul": (1, 2)}  # nodes with a product, and which of their inputs are its factors
 
 
 def token_gradients(
@@ -90,10 +87,7 @@ NO_RULE = "This method has no rule for the operation {} of this network: there i
 
 
 def missing_rule(logits: Tensor, tokens: Sequence[Tensor], without_rule: Collection[str] = ()) -> str | None:
-    """The operation between tokens and logits, the nearest to these, whose backward no rule covers; None for none.
-
-    Read from the graph of a pass that ran within ``ModifiedBackward``.
-    """
+    """The operation nearest to the tokens in the graph of the logits whose backward no rule covers; None for none."""
     seen, nodes = {x.grad_fn for x in tokens}, [logits.grad_fn]
     for node in nodes:
         if node is None or node in seen:
@@ -127,7 +121,7 @@ def _has_rule(node: Any, inputs: Sequence[Any]) -> bool:
 
 
 class ModifiedBackward(TorchFunctionMode):
-    """Within it, in this thread, norms and activations have the backward of their rule, and some functions another.
+    """A context in which, in this thread, norms and activations have the backward of their rule, and others another.
 
     Weights are constants, so that what requires a gradient is what depends on the image.
 

@@ -12,8 +12,7 @@ from vit_demo.methods.targets import class_scores
 from vit_demo.trace import PassOptions, TracedViT
 from vit_demo.trace.trace import scatter_to_grid
 
-BACKWARD_MEMORY = 8
-"""How many times the memory of a pass its backward needs, about."""
+BACKWARD_MEMORY = 8  # how many times the memory of a pass its backward needs, about
 
 
 @register(
@@ -39,10 +38,7 @@ def integrated_gradients(
     """Pixel times gradient, the gradient averaged over the way from a plain picture of the mean colour to this one.
 
     The mean colour is 0 in normalised images. ``steps`` pictures are taken on the way, at the middle of as many equal
-    parts. Other parameters as in ``vit_demo.methods``.
-
-    Returns:
-        Values that, with enough steps, sum to what the score gains on the way.
+    parts: with enough of them, the values sum to what the score gains. Other parameters as in ``vit_demo.methods``.
     """
     grid, patches = sequence_patches(model, images, **options)
     tokens = BACKWARD_MEMORY * (len(patches) + model.config.num_prefix_tokens)

@@ -32,14 +32,8 @@ def legrad(
 ) -> Tensor:
     """The positive gradient of each block's own score for a class at its attention, summed over the queries.
 
-    It is the mean over heads and blocks; the published map is the same, scaled from 0 to 1. Parameters as in
-    ``vit_demo.methods``.
-
-    Returns:
-        Values of at least 0.
-
-    Raises:
-        InputError: If the tokens between the network's blocks cannot be seen.
+    It is the mean over heads and blocks, at least 0; the published map is the same, scaled from 0 to 1. Parameters as
+    in ``vit_demo.methods``. ``InputError`` if the tokens between the network's blocks cannot be seen.
     """
     outputs = list[Tensor]()
 
@@ -65,9 +59,7 @@ def legrad(
 def _positive_gradient(d_o: Tensor, v: Tensor) -> Tensor:
     """The positive gradient at attention, summed over queries, the mean over heads: ``[B, N]``, a few rows at a time.
 
-    Args:
-        d_o: The gradient at what the attention gives, ``[B, H, N, e]``.
-        v: The values, likewise.
+    ``d_o`` is the gradient at what the attention gives of the values ``v``, ``[B, H, N, e]`` both.
     """
     total = torch.zeros(v.shape[0], v.shape[2], dtype=torch.float32, device=v.device)
     for rows in d_o.split(queries_per_chunk(v), 2):

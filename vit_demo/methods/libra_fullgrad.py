@@ -49,11 +49,8 @@ def libra_fullgrad(
 ) -> Tensor:
     """The contribution of each patch to a class's score, in all blocks, while attention stays as it is.
 
-    Without ``with_values``, the shares of the values, it is the published method divided by the number of blocks. Other
-    parameters as in ``vit_demo.methods``.
-
-    Returns:
-        Values in the unit of the logit, below 0 where a patch is evidence against the class.
+    Values have the unit of the logit, below 0 for evidence against the class. Without ``with_values``, the shares of
+    the values, it is the published method over the number of blocks. Other parameters as in ``vit_demo.methods``.
     """
     of_values = list[Tensor]()
 
@@ -108,4 +105,4 @@ POOLING: dict[Callable[..., Any], Callable[..., Any]] = {
     F.scaled_dot_product_attention: _with_constant_weights,
     **{func: partial(_constant_softmax, func) for func in SOFTMAX},
 }
-"""Of the attention that is no block's, which ``attention_fn`` does not see: that of attention pooling."""
+"""Rules for attention pooling, which is no block's, so that ``attention_fn`` does not see it."""

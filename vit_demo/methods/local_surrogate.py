@@ -32,11 +32,8 @@ HINT_WEIGHT = 0.25
 aside for trials."""
 
 
-LENGTH_SCALES = (1 / 28, 1 / 14, 1 / 7)
-"""Candidates for the distance over which attributions are similar, as shares of the grid's longer side."""
-
-HINT_SCALES = (0.0, 1.0)
-"""Candidates for the scale of the part that follows a hint; the free part has scale 1."""
+LENGTH_SCALES = (1 / 28, 1 / 14, 1 / 7)  # distances over which attributions may be alike, in longer sides of the grid
+HINT_SCALES = (0.0, 1.0)  # candidates for the scale of the part that follows a hint; the free part has scale 1
 
 
 @register(
@@ -68,13 +65,8 @@ def local_surrogate(
     """What the presence of each patch contributes to a class, estimated from hundreds of random subsets.
 
     ``budget`` is the number of subsets, ``seed`` determines them, ``with_hint`` uses Libra FullGrad+ as a hint. With
-    ``against`` the score is the difference of both logits. Other parameters as in ``vit_demo.methods``.
-
-    Returns:
-        Values in standard deviations of ``class_score``, below 0 where a patch is evidence against the class.
-
-    Raises:
-        InputError: If the budget is too small.
+    ``against`` the score is the difference of both logits. Other parameters as in ``vit_demo.methods``. Values are in
+    standard deviations of ``class_score``. ``InputError`` if the budget is too small.
     """
     if budget < 2 * len(KEEP_RATIOS):
         raise InputError(f"A budget of {budget} subsets is too small: choose {2 * len(KEEP_RATIOS)} or more.")
@@ -121,17 +113,11 @@ def _standardised(values: Tensor) -> Tensor:
 
 
 def class_score(log_probabilities: Tensor) -> Tensor:
-    """The score to be attributed: log-odds plus the root of the probability, each over its standard deviation.
+    """The score to be attributed, ``[M]``: log-odds plus root of the probability, each over its standard deviation.
 
     Evidence adds up in log-odds, but they also separate subsets in which the class is equally improbable; the root of
     the probability emphasises where the class becomes probable. The sum ranks patches better than either term or the
-    log-probability.
-
-    Args:
-        log_probabilities: ``[M]``.
-
-    Returns:
-        ``[M]`` float32 with a standard deviation of 1 over the subsets, or constant if all probabilities are equal.
+    log-probability. It is constant if all probabilities are equal.
     """
     p = log_probabilities.cpu().double().exp()  # on the CPU, because Apple GPUs have no float64
     parts = torch.stack([torch.special.logit(p, eps=1e-7), p.sqrt()])

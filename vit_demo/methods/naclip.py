@@ -17,8 +17,7 @@ from vit_demo.trace import PassOptions, Trace, TracedViT
 from vit_demo.trace.attention_mode import fold
 from vit_demo.trace.trace import to_grid
 
-DEVIATION = 5.0
-"""Of the Gaussian that is added to the scores, in patches; the paper's."""
+DEVIATION = 5.0  # standard deviation, in patches, of the Gaussian that is added to the scores; the paper's
 NO_KEYS = (
     "The keys of this network are not seen, which this method needs: multiply queries with keys by matmul, bmm or "
     "einsum, or call torch's scaled_dot_product_attention."
@@ -41,13 +40,8 @@ def naclip(
     """The score that the head gives each patch for a class, less the mean of all patches.
 
     The published map compares the scores of several words at each patch, for which see the predictions of patches.
-    Parameters as in ``vit_demo.methods``.
-
-    Returns:
-        Values that add up to 0.
-
-    Raises:
-        PresetError: If what the last block adds is not what one linear map gives, or its keys are not known.
+    Parameters as in ``vit_demo.methods``. ``PresetError`` if what the last block adds is not what one linear map gives,
+    or its keys are not known.
     """
     logits = model(images, trace := Trace(), **options)
     chosen = logits.argmax(1) if target is None else target
@@ -58,7 +52,7 @@ def naclip(
 
 
 def _scores(model: TracedViT, tokens: Tensor, target: Target, against: Target, index: int) -> Tensor:
-    """The score of each patch of one image, ``[N]``."""
+    """The score ``[N]`` of each patch of one image."""
     chosen, other = (one[index] if isinstance(one, Tensor) and one.dim() else one for one in (target, against))
     return class_scores(model.read_patches(tokens).float(), chosen, other)
 
@@ -75,10 +69,9 @@ def _attended(model: TracedViT, trace: Trace, index: int) -> Tensor:
 
 
 def keys(trace: Trace, index: int) -> Tensor:
-    """The keys ``[B, H, N, d]`` of an attention, without what stands for a mask: a 1 at each token's own place.
+    """The keys ``[B, H, N, d]`` of an attention, without the 1 at each token's own place that stands for a mask.
 
-    Raises:
-        PresetError: If that is all that is known of them.
+    ``PresetError`` if that is all that is known of them.
     """
     k, tokens = trace.k[index], trace.num_prefix_tokens + trace.grid[0] * trace.grid[1]
     for width in (tokens, k.shape[2]):  # patches were dropped by a mask, or left out
@@ -92,10 +85,7 @@ def keys(trace: Trace, index: int) -> Tensor:
 
 
 def neighbourhood(trace: Trace) -> Tensor:
-    """What is added to the score of each pair of tokens, ``[B, 1, N, N]`` or ``[1, 1, N, N]``.
-
-    A Gaussian of the distance of two patches; 0 where one of both is no patch.
-    """
+    """What is added to the scores of pairs of tokens, ``[B or 1, 1, N, N]``: a Gaussian of the distance of patches."""
     rows, cols = trace.grid
     patches = torch.arange(rows * cols)[None] if trace.kept_patches is None else trace.kept_patches.cpu()  # [B, K]
     row, col = patches // cols, patches % cols

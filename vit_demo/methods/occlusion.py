@@ -38,13 +38,8 @@ def occlusion(
     ``log p(class | all) - log p(class | all but the window)``; dropped patches leave the sequence, so that no grey or
     black square enters the picture. ``window`` is the side of the square centred on each patch, in patches, odd; it is
     cut off at the edges. With ``against`` the map shows what the logarithm of the ratio of both probabilities loses;
-    without probabilities, what the logit loses. Other parameters as in ``vit_demo.methods``.
-
-    Returns:
-        Values below 0 where the class gains.
-
-    Raises:
-        InputError: If the window is even, or so large that nothing would be left.
+    without probabilities, what the logit loses. Other parameters as in ``vit_demo.methods``. ``InputError`` if the
+    window is even, or so large that nothing would be left.
     """
     if window < 1 or window % 2 == 0:
         raise InputError(f"A window of {window} patches has no middle: choose an odd number.")

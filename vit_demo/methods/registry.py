@@ -5,8 +5,7 @@ A method is one file in this folder with one decorated function::
     @register("norm", title="Norm", class_specific=False, cost="trace", unit="length of a vector", options=[BLOCK])
     def norm(trace: Trace, block: int = -1) -> Tensor: ...
 
-``vit_demo.methods`` imports every file of the folder. Two lists name each method, too: ``__all__`` there, and
-``defaults.METHOD_NAMES`` for the command line, whose help does not wait for torch.
+``vit_demo.methods`` imports every file of the folder.
 """
 
 import inspect
@@ -39,7 +38,7 @@ class Option:
     """A choice that a method offers, passed to its function by name.
 
     Attributes:
-        name: Of the function's parameter.
+        name: The name of the function's parameter.
         kind: ``"block"``: a block, from 0, negative from the end. ``"head"``: from 0, None for the mean of all.
             ``"query"``: the token that the map is about; (row, col) in ``Exploration.heatmap``, its index in the
             function. ``"choice"``, ``"integer"`` and ``"flag"`` are plain values.
@@ -55,11 +54,7 @@ class Option:
     default: int | str | bool | None = None
 
     def check(self, value: Any) -> None:
-        """Checks a plain value; layers, heads and queries depend on the result and are checked there.
-
-        Raises:
-            InputError: If it has the wrong type or is out of range.
-        """
+        """Checks a plain value; ``InputError`` if it is wrong. Blocks, heads and queries depend on the result."""
         if self.kind == "choice" and value not in self.choices:
             raise InputError(f"There is no {self.name} {value!r}: choose one of {', '.join(self.choices)}.")
         if self.bounds is not None:
@@ -87,11 +82,11 @@ class Method:
     """One way to explain a prediction by a map over the patches.
 
     Attributes:
-        name: By which it is chosen.
-        title: For people.
+        name: By which it is chosen, and that of its file.
+        title: Its name for people.
         class_specific: Whether the map depends on the class.
-        cost: See ``Cost``.
-        unit: Of the values; ``units.FLOORS`` says from where on they matter.
+        cost: What a map needs; see ``Cost``.
+        unit: That of the values; ``units.FLOORS`` says from where on they matter.
         signed: Whether values below 0 mean the opposite of those above, so that both get a colour.
         use: When to choose it, in one sentence.
         recommended: The plain words under which the page offers it first; empty for most methods.
@@ -145,11 +140,7 @@ class Method:
         return any(one.name == option for one in self.options)
 
     def check_options(self, options: dict[str, Any]) -> None:
-        """Checks names and plain values of some options.
-
-        Raises:
-            InputError: If the method has no such option, or a value is out of range.
-        """
+        """Checks names and plain values of options; ``InputError`` if it has none of that name, or a value is wrong."""
         known = {option.name: option for option in self.options}
         for name, value in options.items():
             if name not in known:
@@ -184,8 +175,7 @@ class Method:
         return values | {"floor": asdict(self.floor), "options": [one.to_dict() for one in self.options]}
 
 
-METHODS: dict[str, Method] = {}
-"""Every method by name: those that do not depend on the class first, and among them the cheapest."""
+METHODS: dict[str, Method] = {}  # every method by name, in the order of ``list_methods``
 
 
 def register(
@@ -204,10 +194,7 @@ def register(
     """Registers the decorated function as a method and returns it unchanged.
 
     Parameters as the attributes of ``Method``: each option is a parameter of the function, whose default it takes, and
-    ``docs`` is the title by default.
-
-    Raises:
-        ValueError: If the name is taken, or an option is no parameter of the function.
+    ``docs`` is the title by default. ``ValueError`` if the name is taken, or an option is no parameter.
     """
 
     def decorate(function: F) -> F:
@@ -239,12 +226,13 @@ def register(
     return decorate
 
 
-def find_method(name: str) -> Method:
-    """A method by its name.
+def list_methods() -> list[str]:
+    """The names of all methods: those that do not depend on the class first, and among them the cheapest."""
+    return list(METHODS)
 
-    Raises:
-        InputError: If there is none of that name.
-    """
+
+def find_method(name: str) -> Method:
+    """A method by its name; ``InputError`` if there is none of that name."""
     if not isinstance(name, str) or name not in METHODS:
         raise InputError(
             f"There is no method {name!r}{did_you_mean(name, METHODS)}: choose one of {', '.join(METHODS)}."

@@ -34,8 +34,7 @@ from vit_demo.model.resample import without_autocast
 from vit_demo.trace import PassOptions, Trace, TracedViT
 from vit_demo.trace.trace import to_grid
 
-Gradients = tuple[Tensor, ...] | None
-"""At q, k and v."""
+Gradients = tuple[Tensor, ...] | None  # those at q, k and v
 
 
 @register(
@@ -59,10 +58,8 @@ def relevance(
     """The evidence for a class in each patch: the attention of all blocks, weighted by its positive gradients.
 
     ``average_heads_first`` takes the positive part of the heads' mean, not the mean of their positive parts: heads that
-    disagree then cancel, which sharpens the map. Other parameters as in ``vit_demo.methods``.
-
-    Returns:
-        Values of at least 0. The share of a patch in what the head reads itself, which is no logit, is left out.
+    disagree then cancel, which sharpens the map. Other parameters as in ``vit_demo.methods``. Values are at least 0; a
+    patch's share in what the head reads itself, which is no logit, is left out.
     """
     together = model.calls_per_block  # of attention; more than one in parallel branches
     row, outputs, matrices = RelevanceRow(average_heads_first, together), list[Tensor](), list[Tensor]()
@@ -139,17 +136,9 @@ class RelevanceRow:
             self._passed.clear()
 
     def propagate(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, *, with_gradients: bool = False) -> Gradients:
-        """Propagates the row through one block.
+        """Propagates the row through one block; returns the gradients of q, k and v, None without ``with_gradients``.
 
-        Args:
-            q: ``[B, H, N, d]``, not scaled yet.
-            k: As ``q``.
-            v: ``[B, H, N, e]``.
-            d_o: The gradient of the score at the attention output, as ``v``.
-            with_gradients: Whether to compute those of q, k and v.
-
-        Returns:
-            The three gradients; None without ``with_gradients``.
+        They are ``[B, H, N, d]`` and ``[B, H, N, e]``, not scaled yet; ``d_o`` is the gradient at what attention gives.
         """
         with torch.no_grad(), without_autocast(q.device), memory_budget(self.budget):
             return self._propagate(q, k, v, d_o, with_gradients)
@@ -187,12 +176,9 @@ class RelevanceRow:
         return tuple(tensor.unflatten(0, (batch, heads)).to(q.dtype) for tensor in (of_queries, d_k[:, :n], d_v[:, :n]))
 
     def _block_relevance(self, product: Tensor, weights: Tensor, buffer: Tensor) -> Tensor:
-        """``weights A_bar`` of some rows, ``[B, N]``.
+        """``weights A_bar`` ``[B, N]`` of some rows, from their weights ``[B, c]`` and dA * A, ``[B, H, c, N]``.
 
-        Args:
-            product: Their dA * A, ``[B, H, c, N]``.
-            weights: ``[B, c]``.
-            buffer: ``[B * H, c, N]``, to be overwritten.
+        ``buffer`` ``[B * H, c, N]`` is overwritten.
         """
         if self.average_heads_first:
             return (weights[:, None] @ product.mean(1).relu_())[:, 0]

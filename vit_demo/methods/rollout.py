@@ -27,7 +27,7 @@ def rollout(trace: Trace, query: int | None = 0) -> Tensor:
     not O(N^3) and O(N^2).
 
     Args:
-        trace: Of one pass.
+        trace: That of one pass.
         query: Index of the output token; None for what attention pooling reads of all of them, or their mean.
 
     Returns:

@@ -10,11 +10,8 @@ from vit_demo.methods.chunking import chunk_size
 from vit_demo.methods.targets import class_scores
 from vit_demo.trace import PassOptions, TracedViT
 
-Progress = Callable[[int, int], None]
-"""Progress callback: called with the number of passes done and their total."""
-
-BATCH_TOKENS = 8192
-"""Tokens of one batch: enough to keep the matrix products busy, few enough for a small machine's memory."""
+Progress = Callable[[int, int], None]  # called with the number of passes done and their total
+BATCH_TOKENS = 8192  # tokens of one batch: busy matrix products in a small machine's memory
 
 
 def sequence_patches(

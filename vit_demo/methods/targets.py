@@ -69,12 +69,9 @@ def _logits_of(logits: Tensor, classes: Any) -> Tensor:
 def input_gradient(
     model: TracedViT, images: Tensor, target: Target = None, against: Target = None, **options: Unpack[PassOptions]
 ) -> Tensor:
-    """The gradient of a class's logit with respect to the input (Simonyan et al., 2013, https://arxiv.org/abs/1312.6034).
+    """The gradient ``[B, C, height, width]`` of a class's logit at the input (Simonyan et al., 2013, arXiv 1312.6034).
 
     Parameters as in ``vit_demo.methods``.
-
-    Returns:
-        ``[B, C, height, width]`` float32.
     """
     with torch.inference_mode(False), torch.enable_grad():
         x = images.detach().clone().requires_grad_()
@@ -102,11 +99,8 @@ def forward_with_grad(
 ) -> tuple[Tensor, Trace]:
     """A forward pass whose graph is kept; call it with gradients enabled. Parameters as in ``TracedViT.forward``.
 
-    Returns:
-        Logits ``[B, K]`` and a trace that records tokens, both with their graph.
-
-    Raises:
-        PresetError: If gradients are off where the network calls ``attention_fn``.
+    Returns logits ``[B, K]`` and a trace with tokens, both with their graph; ``PresetError`` if gradients are off where
+    the network calls ``attention_fn``.
     """
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

@@ -42,4 +42,4 @@ FLOORS = {
     # Measured on digits with 384 passes: an estimate varies by 0.04 to 0.05 from seed to seed.
     "standard deviations of the score": Floor(0.05, "The values are no larger than the error of the estimate."),
 }
-"""By unit. Lengths of vectors have none: how long a vector must be to matter differs between models and blocks."""
+"""Floors by unit. Lengths of vectors have none: which length matters differs between models and blocks."""

@@ -49,11 +49,7 @@ class Faithfulness:
 
     @classmethod
     def mean(cls, results: Iterable[Faithfulness]) -> Faithfulness:
-        """The mean curves of several maps.
-
-        Raises:
-            InputError: If they differ in what they measured, in steps or in random orders, or there are none.
-        """
+        """The mean curves of several maps; ``InputError`` unless they share measure, steps and random orders."""
         curves = list(results)
         if len({(one.measured, one.fractions.tobytes(), one.random_deletion.shape) for one in curves}) != 1:
             raise InputError("Only curves of the same measure (see measured), steps and seeds have a mean: sort them.")
@@ -62,22 +58,22 @@ class Faithfulness:
 
     @property
     def deletion_area(self) -> float:
-        """Under the deletion curve, in [0, 1] for a probability; lower is better."""
+        """Area under the deletion curve, in [0, 1] for a probability; lower is better."""
         return self._area(self.deletion)
 
     @property
     def insertion_area(self) -> float:
-        """Under the insertion curve, in [0, 1] for a probability; higher is better."""
+        """Area under the insertion curve, in [0, 1] for a probability; higher is better."""
         return self._area(self.insertion)
 
     @property
     def random_deletion_area(self) -> float:
-        """The mean over the random orders; NaN without any."""
+        """Mean area under the deletion curves of the random orders; NaN without any."""
         return self._mean_area(self.random_deletion)
 
     @property
     def random_insertion_area(self) -> float:
-        """The mean over the random orders; NaN without any."""
+        """Mean area under the insertion curves of the random orders; NaN without any."""
         return self._mean_area(self.random_insertion)
 
     def _area(self, curve: NDArray[np.float32]) -> float:
@@ -104,12 +100,9 @@ def faithfulness(
     """Deletion and insertion curves of a map, ``values`` ``[rows, cols]``, and of ``seeds`` random orders.
 
     Equal values go row by row. A number in place of the map tests that random order by itself, counted from 0. In at
-    most ``steps`` steps, patches are replaced by ``baseline``, normalised, ``[1, C, height, width]`` or anything that
-    broadcasts to it. With ``against`` the difference of both logits is measured in place of a probability, and with
-    ``by_logit`` the logit. Other parameters as in ``vit_demo.methods``.
-
-    Raises:
-        InputError: If ``steps`` is below 1 or ``seeds`` below 0.
+    most ``steps`` steps, at least 1, patches are replaced by ``baseline``, normalised, ``[1, C, height, width]`` or
+    what broadcasts to it. With ``against`` the difference of both logits is measured in place of a probability, and
+    with ``by_logit`` the logit. Other parameters as in ``vit_demo.methods``.
     """
     if steps < 1 or seeds < 0:
         raise InputError(f"Choose at least 1 step and 0 random orders, not {steps} and {seeds}.")
@@ -155,10 +148,7 @@ def baseline_image(name: str, images: Tensor, patch_size: int, mean: Sequence[fl
     """The normalised picture, or colour, that replaces removed patches of ``[B, C, height, width]``; it broadcasts.
 
     ``"mean"`` is the colour that normalization maps to 0, which is grey for a mean of 0.5; ``"blur"`` the picture
-    without details smaller than four patches.
-
-    Raises:
-        InputError: If there is no baseline of that name.
+    without details smaller than four patches; ``"black"`` black. Any other name is an ``InputError``.
     """
     if name == "mean":
         return torch.zeros(1, 1, 1, 1, dtype=images.dtype, device=images.device)

@@ -23,12 +23,9 @@ from vit_demo.methods.subsets import Progress, sequence_patches, subset_logits
 from vit_demo.trace import PassOptions, TracedViT
 
 MAX_PASSES = 150
-PARTS = 64
-"""Sets of few patches that are tried at once: each brings the whole picture with it."""
-GROWN_TOKENS = 1 << 15
-"""Patches in all the sets that are tried while needed ones grow: on 4 x 4 patches 2,048 sets, on 14 x 14 one step."""
-BEAM = 1 << 14
-"""By the square of the number of patches, how many needed sets grow side by side: 64 on 4 x 4 patches."""
+PARTS = 64  # sets of few patches that are tried at once: each brings the whole picture with it
+GROWN_TOKENS = 1 << 15  # patches in all sets of a step while needed ones grow: on 4 x 4 patches 2,048 sets
+BEAM = 1 << 14  # needed sets that grow side by side, times the squared number of patches: 64 on 4 x 4 patches
 
 
 @dataclass(frozen=True)
@@ -141,7 +138,7 @@ class _Search:
         return subset_logits(self.model, self.images, present.to(self.images.device), **self.options).cpu()
 
     def _score(self, logits: Tensor) -> Tensor:
-        """Of the class, ``[M]``, for logits ``[M, classes]``."""
+        """The score ``[M]`` of the class, for logits ``[M, classes]``."""
         return self.model.to_scores(logits)[:, self.target]
 
     def ordered(self, values: Tensor) -> list[int]:
@@ -153,7 +150,7 @@ class _Search:
         return divmod(int(self._patches[place]), self._grid[1])
 
     def smallest(self, order: list[int]) -> PatchSet | None:
-        """See ``sufficient_set``."""
+        """The smallest set that is found; see ``sufficient_set``."""
         found, is_minimal = self._beginning(order[:-1] if self.removes else order), False  # one patch must stay
         if found is None and self.removes and len(order) > 1:
             alone = [_minus(order, [patch]) for patch in order]
@@ -185,7 +182,7 @@ class _Search:
         return order[:high] or None
 
     def _grown(self, order: list[int], most: int) -> list[int]:
-        """At most so many patches, each of which helped most when it was added, in the order; empty if none pass."""
+        """Grows a set by the patch that helps most, to ``most`` patches, in the order; empty if none pass."""
         best, width = [list[int]()], max(1, BEAM // len(self._patches) ** 2) if self.removes else 1
         for size in range(1, most + 1):
             longer = ([*found, patch] for found in best for patch in order if patch not in found)
@@ -239,7 +236,7 @@ class _Search:
         return [i for i in order if bool(margins[i] >= 0) is not self.removes]
 
     def _margins(self, logits: Tensor) -> Tensor:
-        """By how much each keeps the class; below 0 where it is lost."""
+        """The margin by which each of the sets keeps the class, ``[M]``; below 0 where it is lost."""
         if self._least is not None:
             return self._score(logits) - self._least
         if self.model.scores == "sigmoid":

@@ -11,8 +11,7 @@ _AT_LEAST = {
     "image_size": 1, "patch_size": 1, "in_channels": 1, "num_classes": 0, "embed_dim": 1, "depth": 1, "num_heads": 1,
     "num_registers": 0,
 }  # fmt: skip
-_MOST = 1e9
-"""Of the numbers that are not whole: products of two fields stay finite, in float32 as well."""
+_MOST = 1e9  # limit of real numbers: products of two fields stay finite, in float32 as well
 _CHOICES = {"pool": Pool, "pos_embed": PosEmbed, "projection": Projection}
 _FLAGS = ("pos_embed_prefix", "class_token", "qkv_bias", "final_norm")
 
@@ -75,12 +74,7 @@ class ViTConfig:
     drop_path: float = 0.0
 
     def __post_init__(self) -> None:
-        """Checks the fields.
-
-        Raises:
-            ValueError: With one sentence that names the field that is out of range or of the wrong type, or the two
-                fields that disagree.
-        """
+        """Checks the fields; ``ValueError`` names one out of range or of the wrong type, or two that disagree."""
         self._check_fields()
         if self.embed_dim % self.num_heads:
             raise ValueError(f"embed_dim {self.embed_dim} must be a multiple of num_heads {self.num_heads}.")
@@ -92,7 +86,6 @@ class ViTConfig:
             raise ValueError('pool="cls+next" needs num_registers of at least 1.')
 
     def _check_fields(self) -> None:
-        """Checks the type and range of each field by itself."""
         integers = _AT_LEAST if self.pos_embed_grid is None else _AT_LEAST | {"pos_embed_grid": 1}
         for name, least in integers.items():
             value = getattr(self, name)

@@ -14,10 +14,7 @@ from torch import Tensor, nn
 def init_weights(vit: nn.Module, positions: Tensor | None, side: int) -> None:
     """Linear maps by Xavier, tokens and positions normal; learned positions start as 2-D sines and cosines.
 
-    Args:
-        vit: The network, whose own parameters are the tokens of its prefix and the positions.
-        positions: Those of the patches, ``[1, side * side, D]``, if they are learned.
-        side: Patches along a side.
+    ``positions`` are those of the patches, ``[1, side * side, D]``, with ``side`` patches along a side.
     """
     for module in vit.modules():
         if isinstance(module, nn.Linear):
@@ -46,11 +43,7 @@ def sincos_pos_embed_2d(side: int, dim: int) -> Tensor:
 
 
 def sincos_pos_embed(length: int, dim: int) -> Tensor:
-    """The fixed table of Vaswani et al. (2017): ``sin(i / 10000^(j/D))`` where j is even, cosine where it is odd.
-
-    Returns:
-        ``[1, length, dim]`` float32.
-    """
+    """The table ``[1, length, dim]`` of Vaswani et al. (2017): ``sin(i / 10000^(j/D))`` for even j, cosine for odd."""
     i = torch.arange(length, dtype=torch.float64)[:, None]
     j = torch.arange(dim)[None, :]
     angle = i / 10000.0 ** ((j - j % 2) / dim)

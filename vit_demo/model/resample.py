@@ -16,8 +16,7 @@ from torch import Tensor
 
 S = TypeVar("S", bound=Hashable)
 
-NUM_SIZES = 8
-"""Sizes that ``Resampled`` keeps; the least recently used is evicted."""
+NUM_SIZES = 8  # sizes that ``Resampled`` keeps; the least recently used is evicted
 
 
 def _resize(images: Tensor, size: tuple[int, int]) -> Tensor:
@@ -47,10 +46,7 @@ def without_autocast(device: torch.device) -> AbstractContextManager[object]:
 
 
 def resample_patch_embed(kernel: Tensor, patch_size: int) -> Tensor:
-    """Pseudo-inverse resize (PI-resize) of a patch embedding ``[D, C, p, p]`` to patches of another side, in its dtype.
-
-    The kernel itself is returned if the size is the same.
-    """
+    """Pseudo-inverse resize (PI-resize) of a patch embedding ``[D, C, p, p]`` to another patch size, in its dtype."""
     if kernel.shape[-1] == patch_size:
         return kernel
     matrix = _pi_matrix(kernel.shape[-1], patch_size).to(kernel.device)
@@ -75,11 +71,7 @@ def resample_pos_embed(positions: Tensor, grid: tuple[int, int], num_prefix_toke
 
 
 def num_bytes(tensors: Iterable[Tensor]) -> int:
-    """Bytes of the memory that some tensors keep alive.
-
-    A view keeps the whole storage that it is a part of, so whole storages count, each once; on devices without storages
-    (XLA) each tensor.
-    """
+    """Bytes of memory that some tensors keep alive: whole storages, each once; on XLA, which has none, each tensor."""
     found: dict[int, int] = {}
     for tensor in tensors:
         try:
@@ -124,5 +116,5 @@ class Resampled:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """What is kept."""
+        """The tensors that are kept."""
         return list((self._kept or {}).values())

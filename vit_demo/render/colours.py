@@ -32,11 +32,8 @@ PAPER_SIGNED = [
 ]  # fmt: skip
 """ColorBrewer's RdBu, reversed, from 0.1 to 0.9."""
 
-WHITE_OF_PAPER = 252
-"""Grey of the paper, from 0 to 255."""
-
-BLACK_OF_INK = 40
-"""Grey of the darkest ink."""
+WHITE_OF_PAPER = 252  # grey of the paper, from 0 to 255
+BLACK_OF_INK = 40  # grey of the darkest ink
 
 
 def heat_colours(
@@ -44,10 +41,8 @@ def heat_colours(
 ) -> NDArray[np.float64]:
     """Colours of values ``[...]`` in [0, 1], or [-1, 1] if ``signed``, for a photo or for a drawing on paper.
 
-    ``opacity`` is that of the strongest value, in [0, 1].
-
-    Returns:
-        ``[..., 4]``: red, green, blue from 0 to 255, and opacity from 0 to 1.
+    ``opacity`` is that of the strongest value, in [0, 1]. Returns ``[..., 4]``: red, green, blue from 0 to 255, and
+    opacity from 0 to 1.
     """
     shares = np.asarray(shares, np.float64).clip(-1 if signed else 0, 1)
     stops = np.array((PAPER_SIGNED if signed else PAPER) if paper else PHOTO_SIGNED if signed else PHOTO, np.float64)

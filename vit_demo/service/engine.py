@@ -84,10 +84,10 @@ class Engine:
         progress: DownloadProgress | None = None,
         scores: Scores | None = None,
     ) -> Exploration:
-        """As ``vit_demo.explore``, on this engine's device.
+        """As ``vit_demo.explore``, on this engine's device; ``scores`` are the preset's for None.
 
         While weights are downloaded, ``progress`` is called with the file, the bytes so far and all bytes; None draws a
-        bar on stderr. The preset's scores are taken for None.
+        bar on stderr.
         """
         check_fit(fit)
         source = Source.of(image)
@@ -132,10 +132,7 @@ class Engine:
         return self.cached(self._results, key, compute, source.pool(preset), nbytes)
 
     def drawing(self, source: Source, preset: Preset, patch_size: int, pool: str) -> Drawing | None:
-        """A digit that waits in a pool, for ``explore_source``; None where a pass is not run with others here.
-
-        On a cluster the replicas run them together; see ``serve``.
-        """
+        """A digit that waits in a pool, for ``explore_source``; None where no passes are run together here."""
         if self._backend_of(preset) is not None or preset.task != "digits" or source.is_decoded is not None:
             return None
         return Drawing(
@@ -205,7 +202,7 @@ class Engine:
 
     def model(self, preset: Preset, patch_size: int) -> TracedViT:
         """The network for a patch size, on this engine's device, loaded once, unless ``weights.trained`` keeps it."""
-        if preset.source == "trained":
+        if preset.is_kept:
             return Networks.load(preset, patch_size, self.device)
         nbytes = 4 * preset.num_parameters_at(patch_size)
         load = partial(Networks.load, preset, patch_size, self.device)
@@ -260,7 +257,7 @@ class Engine:
 
     def _backend_of(self, preset: Preset) -> Backend | None:
         """Where a preset's network runs; None for this process, whose memory alone has those that visitors trained."""
-        return None if preset.source == "trained" else self._backend
+        return None if preset.is_kept else self._backend
 
     def _where(self, preset: Preset, patch_size: int, device: torch.device) -> str:
         """Where a pass ran, in words, and why if it is not the engine's device."""

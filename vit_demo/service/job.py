@@ -25,15 +25,14 @@ class Cancelled(BaseException):
 
 
 class Turn(NamedTuple):
-    """Where work belongs: its worker pool, the memory that it needs, and how long it will take."""
+    """A share of work: its worker pool, the memory that it needs, and how long it will take."""
 
     pool: str
     nbytes: int = 0
     seconds: float = USUAL_SECONDS
 
 
-WITHIN = Turn("")
-"""Of a job that runs within another."""
+WITHIN = Turn("")  # the turn of a job that runs within another
 
 Work = Callable[[], T | Generator[Turn, None, T]]
 """What a job does. Long work is a generator: where it yields a turn, others get theirs before it goes on there."""
@@ -83,7 +82,7 @@ class Job(Generic[T]):
 
     @property
     def seconds_so_far(self) -> float:
-        """For how long it, or its turn, has run; negative while it waits."""
+        """Seconds that it, or its turn, has run; negative while it waits."""
         return time.monotonic() - self._started_at
 
     def report(self, done: int, total: int) -> None:

@@ -72,10 +72,9 @@ class JobRunner:
     def submit(
         self, key: Hashable, work: Work[T], pool: str, nbytes: int = 0, seconds: float = USUAL_SECONDS
     ) -> Job[T]:
-        """Starts a job, or joins the one with the same key that is queued or running.
+        """Starts a job, or joins the one with the same key that is queued or running; None is equal to no key.
 
-        The work takes nothing, may call ``report``, and needs roughly ``nbytes`` of memory and so many seconds. The key
-        None is equal to no other.
+        The work takes nothing, may call ``report``, and needs roughly ``nbytes`` of memory and so many seconds.
 
         Raises:
             BusyError: If too many jobs are queued in the pool, or the runner is closed.
@@ -159,14 +158,10 @@ class JobRunner:
                 return await self.submit(key, work, *turn).result_async()
 
     def close(self, seconds: float = 0.0, accepting: float = 0.0) -> bool:
-        """Ends training, and waits for the other jobs; refuses new ones, and ends those that take longer.
+        """Ends training, and waits for other jobs; refuses new ones, and ends those that take longer than ``seconds``.
 
-        Args:
-            seconds: How long the jobs may take in all.
-            accepting: How long new jobs are still accepted, while there is any: until a proxy sends no more.
-
-        Returns:
-            Whether no job runs any more.
+        New jobs are accepted for ``accepting`` seconds while there is any, until a proxy sends no more. Returns whether
+        no job runs any more.
         """
         started = time.monotonic()
         self.is_closing = True

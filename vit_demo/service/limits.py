@@ -7,16 +7,14 @@ import torch
 from vit_demo.resources import memory_limit
 from vit_demo.weights import Preset, costs
 
-GRACE = 5.0
-"""Seconds for which a job goes on after it was last polled or waited for."""
+GRACE = 5.0  # seconds for which a job goes on after it was last polled or waited for
 
 JOB_SECONDS, STUCK_SECONDS, QUICK_STUCK_SECONDS = 900.0, 960.0, 60.0
 """Time that a job may take before it is stopped at its next report, and after which its thread counts as stuck; of
 those for digits, none takes as long."""
 
 QUICK_SECONDS, USUAL_SECONDS = 0.06, 0.1
-"""What a job for digits may take, by its estimate: a pass of ``digits-small`` on all of its tokens takes two thirds.
-And what is assumed where nothing was estimated."""
+"""What a job for digits may take, half as much again as a pass of ``digits-small``; and one without an estimate."""
 
 
 @dataclass(frozen=True)
@@ -57,24 +55,17 @@ that on a picture file which must be decoded first, work of many passes, trainin
 visitors brought the quick work, the slow, downloads, and the proofs that their attention is seen. No priority is so low
 that its threads get no time at all: of a process that ends, the last thread frees the memory."""
 
-SMALL_JOB = 24 << 20
-"""Jobs of up to so many bytes are not counted, so that no digit waits for memory."""
+SMALL_JOB = 24 << 20  # jobs of up to so many bytes are not counted, so that no digit waits for memory
 
 MEMORY = min(1 << 30, memory_limit() // 8)
 """Bytes that all running jobs may need together; a job that needs more runs alone. Those of models that visitors
 brought have half as many for themselves."""
 
-MEMORY_OF_ONE = memory_limit() // 3
-"""Bytes that one job of a visitor may need; a larger one is refused."""
+MEMORY_OF_ONE = memory_limit() // 3  # bytes that one job of a visitor may need; a larger one is refused
 
-MEMORY_OF_TRAINING = MEMORY // 8
-"""Bytes that one training may need: two at once leave what the largest job counts as, which waits for none of them."""
-
-RESULT_BYTES = min(96 << 20, memory_limit() // 32)
-"""Limit of the cached results on the CPU; on a GPU an eighth of its memory, up to twenty times this."""
-
-PREPARED_BYTES = 8 << 20
-"""Limit of the cached presets of the Hub, with their configurations."""
+MEMORY_OF_TRAINING = MEMORY // 8  # bytes of one training: two leave what the largest job counts as
+RESULT_BYTES = min(96 << 20, memory_limit() // 32)  # cached results on the CPU; see ``result_bytes``
+PREPARED_BYTES = 8 << 20  # limit of the cached presets of the Hub, with their configurations
 
 
 def result_bytes(device: torch.device) -> int:

@@ -9,11 +9,8 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-PATIENCE = 10.0
-"""For how many times its own duration an item may have to wait for shorter ones that came later."""
-
-LONGEST_DEBT = 60.0
-"""Seconds by which an owner's next item comes later, at most, for what this owner has asked for before."""
+PATIENCE = 10.0  # for how many times its own duration an item may have to wait for shorter ones that came later
+LONGEST_DEBT = 60.0  # seconds by which what an owner asked for before delays its next item, at most
 
 
 class FairQueue(Generic[T]):

@@ -1,4 +1,4 @@
-"""Where a picture can be read again, and the worker pool for work on it."""
+"""Pictures that can be read again, and the worker pools for work on them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from vit_demo.weights.costs import Cost
 
 
 def pool_of(preset: Preset, *, slow: bool = False, seconds: float = 0.0) -> str:
-    """The worker pool for work on a model that takes so long; models that visitors bring have their own.
+    """The worker pool for work on a model that takes so long, or is ``slow``: many passes in one.
 
-    Work is ``slow`` if it is many passes in one.
+    Models that visitors bring have pools of their own.
     """
     if not preset.trusted:
         return "custom slow" if slow else "custom"

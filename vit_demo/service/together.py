@@ -15,11 +15,9 @@ from vit_demo.inference.forward import RunOnModel, forward_batch
 from vit_demo.inference.inputs import ModelInput
 from vit_demo.trace import Trace
 
-MOST = 8
-"""Drawings in one pass."""
+MOST = 8  # drawings in one pass
 
-Done = tuple[Tensor, Trace, float]
-"""What a pass gives of one drawing; see ``forward.forward_with_trace``."""
+Done = tuple[Tensor, Trace, float]  # what a pass gives of one drawing; see ``forward_with_trace``
 
 
 class Drawing:
@@ -39,8 +37,7 @@ class Drawing:
     def run(self, run: RunOnModel) -> tuple[ModelInput, Done | None]:
         """The input, and what a pass with the others that wait by now gave; None if it must run alone.
 
-        Of others that another thread has begun to run together with it, it waits for that. What reading raises is
-        raised here, and concerns no other drawing.
+        Where another thread has begun to run it with others, it waits for that. Raises what reading it raises.
         """
         with _lock:
             begins = self in _waiting

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-SHRINKAGES = np.logspace(-2, 2, 17)
-"""What is tried, in units of the mean squared norm of a centred example."""
-TEMPERATURES = np.logspace(-2.5, 0.5, 61)
-"""What is tried, for outputs whose targets differ by 1."""
+SHRINKAGES = np.logspace(-2, 2, 17)  # those tried, in units of the mean squared norm of a centred example
+TEMPERATURES = np.logspace(-2.5, 0.5, 61)  # those tried, for outputs whose targets differ by 1
 
 
 class Ridge(NamedTuple):
@@ -40,12 +38,7 @@ class Ridge(NamedTuple):
 
 
 def ridge(tokens: Floats, classes: NDArray[np.intp]) -> Ridge:
-    """The head for some examples, at least one of each class.
-
-    Args:
-        tokens: ``[N, D]``, what the head reads of each example.
-        classes: ``[N]``, from 0 to K - 1.
-    """
+    """The head for tokens ``[N, D]`` of examples and their classes ``[N]``, from 0 to K - 1, at least one of each."""
     # Of 0 and 1, all logits would add up to 1, as probabilities do, for which they are not to be taken.
     targets = np.eye(count := classes.max() + 1)[classes] - 1 / count  # [N, K]
     center, mean = tokens.mean(0), targets.mean(0)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
+from vit_demo.model.config import Pool
 from vit_demo.model.resample import without_autocast
 from vit_demo.trace import head, outputs
 from vit_demo.trace.changes import Changes
@@ -24,8 +25,7 @@ from vit_demo.trace.running import in_eval, keep_order
 from vit_demo.trace.structure import Structure, first_of
 from vit_demo.trace.traced_vit import TracedViT
 
-MAX_PREFIX = 17
-"""Tokens before the patches: a class token and sixteen registers, more than any published network has."""
+MAX_PREFIX = 17  # tokens before the patches: a class token and 16 registers, more than any published network has
 OFFLOADED = "Weights of this network are not in memory (on the meta device): load all of it, without offloading."
 NO_PICTURES = (
     "This network gives {}, not logits [B, K] of a picture: pass output= with a function that makes them of what it "
@@ -39,8 +39,7 @@ WHOLE_CLIP = (
 INFERENCE = "This network runs under torch.inference_mode, so it has no gradients: use torch.no_grad in it instead."
 COMPILED = "This network is compiled: pass the one that torch.compile was given."
 
-MOST_FOUND = 8
-"""States and sizes of one network of which is kept what was found."""
+MOST_FOUND = 8  # states and sizes of one network of which is kept what was found
 
 _found: WeakKeyDictionary[nn.Module, tuple[Changes, dict[Hashable, tuple[ViTConfig, Structure]]]] = WeakKeyDictionary()
 
@@ -102,12 +101,9 @@ def adapt(
 
 @torch.inference_mode(False)  # the caller's own
 def outline(module: nn.Module, image_size: int) -> tuple[ViTConfig, bool]:
-    """The shape of a network, and whether its attention has a mask; costs nothing on the meta device.
+    """The shape of a network but for its ``pool``, and whether its attention has a mask; raises as ``adapt``.
 
-    What the head reads is not found in this way: the field ``pool`` says nothing.
-
-    Raises:
-        PresetError: As ``adapt``.
+    On the meta device this costs nothing.
     """
     found = _probe(module, (image_size, image_size), None, 3, None)
     return found.config, found.probe.adds_to_scores
@@ -148,26 +144,14 @@ class _Found:
 def _probe(
     module: nn.Module, size: tuple[int, int], patch_size: int | None, in_channels: int, wanted: Output | None
 ) -> _Found:
-    if any(isinstance(one, torch.jit.ScriptModule) for one in module.modules()):
-        raise PresetError("This network is a script or trace of torch.jit: pass the network that it was made of.")
-    if any(hasattr(one, "_orig_mod") or one._compiled_call_impl is not None for one in module.modules()):
-        raise PresetError(COMPILED)
-    if any(parameter.is_inference() for parameter in module.parameters()):
-        raise PresetError("This network was made in torch.inference_mode, so it has no gradients: make it outside.")
+    _check_module(module)
     generator = torch.Generator().manual_seed(0)
     noise = torch.randn(1, in_channels, *size, generator=generator, device="cpu", dtype=torch.float32)
     noise = noise.to(next((p for p in module.parameters() if p.is_floating_point()), torch.zeros(())))
     probe = Probe()
     with torch.no_grad(), probe.watching(module), probe:
         output = _run(module, noise)
-    if not probe.paths:
-        raise PresetError(why_others(probe) if probe.others else NOT_FOLLOWED if probe.saw_softmax else NOT_SEEN)
-    if probe.others or len({(shape[0], shape[2]) for shape in probe.shapes}) > 1:  # windows are a batch
-        raise PresetError(why_others(probe))
-    if len({shape[1] for shape in probe.shapes}) > 1:
-        raise PresetError(
-            "The blocks of this network differ in their numbers of heads: choose one where all have as many."
-        )
+    _check_attention(probe)
     where = find_logits(output, probe.sources, wanted)
     logits = logits_of(output, where)
     raw, logits = logits if callable(where) else tensors_in(output)[where], outputs.finite(logits)
@@ -206,6 +190,28 @@ def _probe(
     return _Found(probe, config, parts, noise, where, raw, logits)
 
 
+def _check_module(module: nn.Module) -> None:
+    """``PresetError`` for a network that cannot be watched while it runs, or has no gradients."""
+    if any(isinstance(one, torch.jit.ScriptModule) for one in module.modules()):
+        raise PresetError("This network is a script or trace of torch.jit: pass the network that it was made of.")
+    if any(hasattr(one, "_orig_mod") or one._compiled_call_impl is not None for one in module.modules()):
+        raise PresetError(COMPILED)
+    if any(parameter.is_inference() for parameter in module.parameters()):
+        raise PresetError("This network was made in torch.inference_mode, so it has no gradients: make it outside.")
+
+
+def _check_attention(probe: Probe) -> None:
+    """``PresetError`` unless there was attention between all tokens, of as many heads in all blocks."""
+    if not probe.paths:
+        raise PresetError(why_others(probe) if probe.others else NOT_FOLLOWED if probe.saw_softmax else NOT_SEEN)
+    if probe.others or len({(shape[0], shape[2]) for shape in probe.shapes}) > 1:  # windows are a batch
+        raise PresetError(why_others(probe))
+    if len({shape[1] for shape in probe.shapes}) > 1:
+        raise PresetError(
+            "The blocks of this network differ in their numbers of heads: choose one where all have as many."
+        )
+
+
 def _check_numbers(logits: Tensor, tokens: Tensor) -> None:
     """``PresetError`` if the logits are not finite, or nothing of the tokens can have a gradient."""
     if tokens.is_inference():
@@ -228,57 +234,65 @@ def _adapt(
     module: nn.Module, size: tuple[int, int], patch_size: int | None, in_channels: int, wanted: Output | None
 ) -> TracedViT:
     found = _probe(module, size, patch_size, in_channels, wanted)
-    probe, config, (blocks, entry, end), noise = found.probe, found.config, found.parts, found.noise
-    output, num_tokens = probe.tokens[end][1], probe.shapes[0][2]
+    probe, noise, prefix = found.probe, found.noise, found.config.num_registers
+    output = probe.tokens[found.parts[2]][1]
+    network = TracedViT(module, found.config, _seen(found, size))
+
+    def know(**parts: Any) -> None:
+        network.structure = replace(network.structure, **parts)
+
+    know(projections=proved_projections(network, probe))
+    if probe.sets_gradients and not head.reaches(network, noise, lambda trace: trace.tokens[:1]):
+        know(keeps_gradients=True)
+    head.head_gradient(network, output)  # refuses a network without gradients
+    error: PresetError | None = None
+    try:
+        before, overlaps, colours = find_pixels(network, noise)
+        know(before=before, suffix=prefix - before, overlaps=overlaps, scale=scale_of(colours))
+    except PresetError as wrong:  # what else is wrong says more
+        error = wrong
+    parallel, logits = prove(network, probe, noise, found.logits)
+    if error:
+        raise error
+    rows, bounded = torch.cat([found.logits, logits]), probe.sources.of(found.raw)[1]
+    already = already_probabilities(rows, bounded) if network.config.num_classes else ""
+    # A head may be followed by what leaves another number of outputs.
+    has_head = network.structure.has_head or already in ("softmax", "sigmoid") or logits.shape[1] == 1
+    know(parallel=parallel, already=already, has_head=has_head)
+    network = TracedViT(module, network.config, network.structure)  # of the logits, whatever it returns
+    network.config = _with_pool(network, head.find_pool(head.head_gradient(network, output), prefix))
+    drops, evenly = head.reads_patches_alike(network, output), head.reads_evenly(network, output)
+    pools = probe.pools > 0 and head.reaches(network, noise, lambda trace: list(trace.pooled or ())[1:])
+    know(drops=drops, pools=pools, reads_evenly=evenly and not pools)
+    leaves_out = drops and head.can_leave_out(network, noise)
+    know(leaves_out=leaves_out, takes_any_size=(drops or evenly) and head.is_flexible(network))
+    return TracedViT(module, network.config, network.structure)
+
+
+def _seen(found: _Found, size: tuple[int, int]) -> Structure:
+    """What the first pass alone says of a network's parts."""
+    probe, (blocks, entry, end) = found.probe, found.parts
+    output = probe.tokens[end][1]
     is_named = callable(found.where) or found.where[-1:] == ("logits",)
-    structure = Structure(
+    return Structure(
         blocks=tuple(blocks),
         entry=entry,
         exit=end,
         norm=probe.norm_after(end),
-        projections=tuple(probe.projections.get(index, "") for index in range(config.depth)),
+        projections=tuple(probe.projections.get(index, "") for index in range(found.config.depth)),
         container=type(output)() if isinstance(output, tuple | list) else None,
-        sequence_first=first_of(output).shape[:2] == (num_tokens, 1),
+        sequence_first=first_of(output).shape[:2] == (probe.shapes[0][2], 1),
         size=None if size[0] == size[1] else size,
         leaves_out=False,
         takes_any_size=False,
         has_head=is_named or probe.ends_in_head(found.raw, end),
         output=found.where,
     )
-    prefix = config.num_registers
-    network = TracedViT(module, config, structure)
-    structure = network.structure = replace(structure, projections=proved_projections(network, probe))
-    if probe.sets_gradients and not head.reaches(network, noise, lambda trace: trace.tokens[:1]):
-        network.structure = structure = replace(structure, keeps_gradients=True)
-    head.head_gradient(network, output)  # refuses a network without gradients
-    error: PresetError | None = None
-    try:
-        before, overlaps, colours = find_pixels(network, noise)
-        structure = replace(structure, before=before, suffix=prefix - before, overlaps=overlaps)
-        structure = replace(structure, scale=scale_of(colours))
-    except PresetError as wrong:  # what else is wrong says more
-        error = wrong
-    network.structure = structure
-    parallel, logits = prove(network, probe, noise, found.logits)
-    if error:
-        raise error
-    rows, bounded = torch.cat([found.logits, logits]), probe.sources.of(found.raw)[1]
-    already = already_probabilities(rows, bounded) if config.num_classes else ""
-    # A head may be followed by what leaves another number of outputs.
-    has_head = structure.has_head or already in ("softmax", "sigmoid") or logits.shape[1] == 1
-    structure = replace(structure, parallel=parallel, already=already, has_head=has_head)
-    gradient = head.head_gradient(TracedViT(module, config, structure), output)
-    pool = head.find_pool(gradient, prefix)
-    names = [name.rpartition(".")[2] for name, _ in module.named_parameters()]
-    is_named = any("cls" in name or "class_" in name for name in names)
+
+
+def _with_pool(network: TracedViT, pool: Pool) -> ViTConfig:
+    """The shape of a network whose head reads ``pool``, with a class token if that, or a name, says so."""
+    prefix, names = network.config.num_registers, [name for name, _ in network.module.named_parameters()]
+    is_named = any(word in name.rpartition(".")[2] for name in names for word in ("cls", "class_"))
     has_class_token = prefix > 0 and (pool.startswith("cls") or is_named)
-    config = replace(config, pool=pool, class_token=has_class_token, num_registers=prefix - has_class_token)
-    network = TracedViT(module, config, structure)
-    drops = head.reads_patches_alike(network, output)
-    pools = probe.pools > 0 and head.reaches(network, noise, lambda trace: list(trace.pooled or ())[1:])
-    evenly = head.reads_evenly(network, output)
-    network.structure = structure = replace(structure, drops=drops, pools=pools, reads_evenly=evenly and not pools)
-    leaves_out = drops and head.can_leave_out(network, noise)
-    takes_any = (drops or evenly) and head.is_flexible(network)
-    structure = replace(structure, leaves_out=leaves_out, takes_any_size=takes_any)
-    return TracedViT(module, config, structure)
+    return replace(network.config, pool=pool, class_token=has_class_token, num_registers=prefix - has_class_token)

@@ -14,8 +14,7 @@ State = dict[tuple[int, str], Any]
 _PLAIN = {str, int, float, bool, type(None), bytes}
 _SKIPPED = {*vars(nn.Module()), "training", "grad_checkpointing", "gradient_checkpointing", "mask_ratio"}
 """Attributes of every module, and what ``in_eval`` sets for each pass, in whichever thread."""
-DEPTH = 3
-"""How many lists and objects may be around a value."""
+DEPTH = 3  # lists and objects that may be around a value
 
 
 class Changes:

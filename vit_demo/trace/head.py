@@ -18,8 +18,7 @@ from vit_demo.trace.traced_vit import TracedViT
 NO_GRADIENTS = (
     "This network has no gradients: pass one with floating-point weights, whose outputs are not detached or rounded."
 )
-SAME = 1e-3
-"""Largest difference of logits, as a share of their size, between leaving tokens out and masking them."""
+SAME = 1e-3  # largest difference of logits, as a share of their size, between leaving tokens out and masking them
 
 
 def head_gradient(network: TracedViT, output: Any) -> Tensor:

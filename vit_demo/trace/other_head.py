@@ -17,16 +17,14 @@ from vit_demo.trace.traced_vit import TracedViT
 
 NO_TOKEN = "What the classifier of this network reads is not one vector: choose another to teach."
 OTHER_WIDTH = "This classifier was taught for another network: teach this one anew."
-ADDED = "taught_head"
-"""The name of a head that is added to a network of another library that has none."""
+ADDED = "taught_head"  # the name of a head that is added to a network of another library that has none
 
 
 @torch.no_grad()
 def read_token(network: TracedViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None) -> Tensor:
     """What the head reads of images ``[B, C, height, width]``: ``[B, D]``; without a head, the network's output.
 
-    Raises:
-        PresetError: If the network's logits are not what its head gives for one such vector.
+    ``PresetError`` if the network's logits are not what its head gives for one such vector.
     """
     head, read = _head(network), list[Tensor]()
     with hooked([head], lambda _, args, __: read.append(args[0])):
@@ -39,11 +37,7 @@ def read_token(network: TracedViT, pixels: Tensor, *, patch_size: int, kept_patc
 
 
 def with_head(network: TracedViT, weight: Tensor, bias: Tensor) -> TracedViT:
-    """The network with a linear head of weights ``[K, D]`` and ``[K]``; all other parts are the same, not copies.
-
-    Raises:
-        PresetError: If its head reads another number of features.
-    """
+    """The network with a linear head ``[K, D]``, ``[K]``, all else shared; ``PresetError`` if it does not fit."""
     count, dim = weight.shape
     head = nn.utils.skip_init(nn.Linear, dim, count, device=network.device, dtype=network.dtype).requires_grad_(False)
     head.weight.copy_(weight)

@@ -33,13 +33,11 @@ BOUNDED: set[Callable[..., Any]] = {
     *SIGMOID, *SOFTMAX, F.hardsigmoid, F.log_softmax, torch.log_softmax, Tensor.log_softmax, F.logsigmoid, torch.exp,
     Tensor.exp, torch.tanh, Tensor.tanh, F.tanh,
 }  # fmt: skip
-"""What turns logits into something else of the same shape."""
+"""Functions that turn logits into something else of the same shape."""
 SORTED: set[Callable[..., Any]] = {torch.sort, Tensor.sort, torch.topk, Tensor.topk}
-"""What leaves nothing at the place of its class."""
-MASKED = -1e8
-"""The most that a masked class has."""
-DEPTH = 4
-"""How many lists, tuples and fields may be around a tensor."""
+"""Functions that leave nothing at the place of its class."""
+MASKED = -1e8  # the highest logit of a masked class
+DEPTH = 4  # lists, tuples and fields that may be around a tensor
 
 
 OF_SIGMOIDS = (
@@ -194,12 +192,8 @@ def _is_wanted(output: Any, path: Path, wanted: str | int) -> bool:
 def already_probabilities(rows: Tensor, bounded: Callable[..., Any] | None) -> Already:
     """What made outputs ``[B, K]`` of several pictures probabilities, if anything did.
 
-    Args:
-        rows: The outputs.
-        bounded: The sigmoid or the like that followed the last linear map, if one did.
-
-    Raises:
-        PresetError: If they are a function of probabilities.
+    ``bounded`` is the sigmoid or the like that followed the last linear map, if one did. ``PresetError`` if they are a
+    function of probabilities.
     """
     x, rounding = rows.double(), 1e-4 + 4 * torch.finfo(rows.dtype).eps
     sums, within = x.sum(1), bool(((x >= 0) & (x <= 1 + rounding)).all())
@@ -213,7 +207,7 @@ def already_probabilities(rows: Tensor, bounded: Callable[..., Any] | None) -> A
 
 
 class Undo(TorchFunctionMode):
-    """Within it a pass of a network keeps what its last softmax or sigmoid of ``[B, K]`` was given."""
+    """A context in which a pass keeps what its last softmax or sigmoid of ``[B, K]`` was given."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -38,31 +38,31 @@ class OwnViT(TracedViT):
         return {"patch_size": patch_size}
 
     def forward_head(self, x: Tensor) -> Tensor:
-        """As there, without a pass."""
+        """What the network makes of its last tokens ``[B, N, D]``, without a pass."""
         return self.module.forward_head(self.module.norm(x))
 
     def output_projection(self, block: int) -> Tensor:
-        """As there; the identity where each head adds to its own slice of the tokens."""
+        """The map ``[H, d, D]`` from heads to tokens: the identity where a head adds to its own slice of the tokens."""
         if self.structure.projections:
             return super().output_projection(block)
         identity = torch.eye(self.config.embed_dim, dtype=torch.float32, device=self.device)
         return identity.unflatten(0, (self.config.num_heads, -1))
 
     def positions(self, grid: tuple[int, int]) -> tuple[str, Tensor]:
-        """As there."""
+        """The kind of positions, and those ``[rows * cols, D]`` of a grid."""
         return self.config.pos_embed, self.module.pos_embed_for(grid)[0, self.module.num_pos_embed_prefix :]
 
     def filters(self, patch_size: int) -> tuple[Tensor, Tensor | None]:
-        """As there, resampled."""
+        """The filters ``[D, C, p, p]`` and biases ``[D]`` of the patches, resampled."""
         embedding = self.module.patch_embed
         kernel = embedding.kernels.get(embedding.proj.weight, patch_size, resample_patch_embed)
         return kernel, embedding.proj.bias
 
     def resized(self, patch_size: int) -> TracedViT:
-        """As there, of the same weights."""
+        """The network with another patch size, of the same weights."""
         return self if patch_size == self.patch_size else OwnViT(self.module, patch_size)
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of its weights."""
+        """The type of its weights."""
         return self.module.patch_embed.proj.weight.dtype

@@ -22,14 +22,12 @@ from vit_demo.trace.structure import input_of
 from vit_demo.trace.traced_vit import TracedViT
 
 Colours = tuple[tuple[float, float], ...] | None
-"""The factor and offset by which a network changes each channel; None where it changes pixels in another way."""
+"""Factor and offset by which a network changes each channel; None where it changes pixels in another way."""
 
 WEIGHTED: set[Callable[..., Any]] = {*LINEAR, F.conv3d, F.layer_norm, F.rms_norm}
-"""Where a patch embedding begins."""
-WITHIN = 0.75
-"""By how many patches the middle of what a token sees may lie beside that of its square (stems of convolutions)."""
-SAMPLE = 6
-"""How many tokens are looked at where a token sees more than its square."""
+"""Functions with which a patch embedding begins."""
+WITHIN = 0.75  # patches by which the middle of what a token sees may lie beside its square's (stems of convolutions)
+SAMPLE = 6  # tokens that are looked at where a token sees more than its square
 
 
 class _Reached(BaseException):

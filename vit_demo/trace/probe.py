@@ -143,10 +143,7 @@ def is_tokens(x: Any) -> bool:
 def find_blocks(probe: Probe) -> tuple[list[str], str, str]:
     """The names of the blocks, and of the modules that the tokens enter first and leave last.
 
-    The blocks are the children of the module that all attention has in common.
-
-    Raises:
-        PresetError: If no module gets and returns tokens.
+    The blocks are children of the module that all attention shares; ``PresetError`` if none gets and returns tokens.
     """
     parts = [path.split(".") for path in probe.paths]
     common = 0

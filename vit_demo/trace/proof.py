@@ -21,12 +21,10 @@ from vit_demo.trace.structure import first_of, input_of, with_input
 from vit_demo.trace.trace import Trace
 from vit_demo.trace.traced_vit import TracedViT
 
-ROUNDING = 64
-"""By how many times the precision of its numbers a network may differ from itself."""
+ROUNDING = 64  # multiple of its numbers' precision by which a network may differ from itself
 EXACT = ROUNDING * torch.finfo(torch.float32).eps
-"""The same of rows that nothing changed, in any type: the same kernels compute them."""
-CHUNK_SCORES = 1 << 23
-"""Scores that are held at once."""
+"""The same for rows that nothing changed, in any type: the same kernels compute them."""
+CHUNK_SCORES = 1 << 23  # scores that are held at once
 NOT_UNDERSTOOD = "Attention was seen in this network, but what it gives is not softmax(q k^T) v of what was seen."
 
 
@@ -98,10 +96,7 @@ def _check_isolation(network: TracedViT, probe: Probe, images: Tensor) -> tuple[
 def _check_between_tokens(plain: Trace, again: Trace, tokens: list[int]) -> None:
     """Each token must have a value, a row and a column of its own; channels or entries of a codebook have not.
 
-    Args:
-        plain: What a pass without attention leaves.
-        again: What another leaves, with some tokens changed.
-        tokens: Which these are, first that of a patch.
+    ``plain`` is what a pass without attention leaves, ``again`` what it does with ``tokens`` changed, first a patch's.
     """
     for before, after in zip(plain.v, again.v, strict=True):
         moved = _moved(before.transpose(1, 2).flatten(2), after.transpose(1, 2).flatten(2))
@@ -119,7 +114,7 @@ def _check_between_tokens(plain: Trace, again: Trace, tokens: list[int]) -> None
 
 
 def _moved(x: Tensor, y: Tensor) -> Tensor:
-    """By how much each token of the first picture differs: ``[N]``, from two ``[B, N, D]``."""
+    """The change of each token of the first picture, ``[N]``, between two ``[B, N, D]``."""
     return (x - y)[0].float().abs().amax(1).cpu()
 
 

@@ -77,7 +77,7 @@ def run_as(module: nn.Module, other: nn.Module) -> None:
 
 
 _threads, _lock = Counter[int](), threading.Lock()
-"""How many passes each thread runs."""
+"""The number of passes that each thread runs, and the lock of these counts."""
 
 
 @contextmanager
@@ -104,7 +104,7 @@ def without_checkpoints() -> Iterator[None]:
 
 
 class KeptGradients(TorchFunctionMode):
-    """Within it, in this thread, what a network runs under ``torch.no_grad`` has gradients all the same."""
+    """A context in which, in this thread, what a network runs under ``torch.no_grad`` has gradients all the same."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Handles one call of torch; see ``TorchFunctionMode``."""

@@ -91,7 +91,7 @@ class Structure:
         return self._rolled(x, axis, self.suffix)
 
     def own_order(self, x: Tensor, axis: int) -> Tensor:
-        """The opposite."""
+        """The opposite of ``prefix_first``."""
         return self._rolled(x, axis, -self.suffix)
 
     def _rolled(self, x: Tensor, axis: int, by: int) -> Tensor:

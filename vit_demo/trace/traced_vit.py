@@ -236,7 +236,7 @@ class TracedViT(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of most of the network's weights."""
+        """The type of most of the network's weights."""
         sizes = Counter[torch.dtype]()
         for p in self.module.parameters():
             sizes[p.dtype] += p.numel() * p.is_floating_point()

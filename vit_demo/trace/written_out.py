@@ -10,6 +10,7 @@ recorded, and ``proof`` then refuses the network.
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ UNCHANGED: set[Callable[..., Any]] = {
     F.dropout, torch.dropout, Tensor.to, Tensor.type_as, Tensor.type, Tensor.float, Tensor.half, Tensor.bfloat16,
     Tensor.double, Tensor.contiguous, Tensor.clone, torch.clone,
 }  # fmt: skip
-"""In eval mode they change at most the type of the numbers."""
+"""Functions that in eval mode change at most the type of the numbers."""
 VIEWS: set[Callable[..., Any]] = {
     Tensor.transpose, torch.transpose, Tensor.swapaxes, torch.swapaxes, Tensor.permute, torch.permute, Tensor.movedim,
     torch.movedim, Tensor.view, Tensor.reshape, torch.reshape, Tensor.flatten, torch.flatten, Tensor.unflatten,
@@ -39,7 +40,7 @@ SUMS: set[Callable[..., Any]] = {
     torch.masked_fill, Tensor.masked_fill, Tensor.masked_fill_, torch.where, Tensor.where, Tensor.clamp, torch.clamp,
     Tensor.__setitem__,
 }  # fmt: skip
-"""What may add a mask or positions to scores."""
+"""Functions that may add a mask or positions to scores."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,8 @@ class Followed:
     def axes(self) -> str | None:
         """A letter for each axis: batch, head, query, key, or g for batch and head in one; None if not known."""
         b, h, q, n = self.shape
-        found: list[str] = []
-        for size, stride in zip(self.layout.shape, self.layout.stride(), strict=True):
-            found.append("k" if (size, stride) == (n, 1) else "q" if (size, stride) == (q, 2 * n) else "")
+        sizes = zip(self.layout.shape, self.layout.stride(), strict=True)
+        found = [{(n, 1): "k", (q, 2 * n): "q"}.get(size, "") for size in sizes]
         rest = [i for i, letter in enumerate(found) if not letter]
         if len(found) == 3 and len(rest) == 1 and self.layout.shape[rest[0]] == b * h:
             found[rest[0]] = "g"
@@ -111,27 +111,10 @@ class Follower:
         """Follows a softmax over ``axis`` of scores with axes for batch, heads, queries and keys, in some order."""
         if scores.dim() not in (3, 4) or (scores.dim() == 3 and scores.shape[0] % batch):
             return
-        axis %= scores.dim()
-        others = [i for i in range(1, scores.dim()) if i != axis]
-        query = next((i for i in reversed(others) if scores.shape[i] == scores.shape[axis]), others[-1])
-        order = [0, *(i for i in others if i != query), query, axis]
-
-        merged, made = scores.dim() == 3, self._find(scores)
-        axes = (made.axes if made else None) or ""
-        is_known = "".join(axes[i] for i in order if axes) in ("gqk", "gkq", "bhqk", "bhkq")
-
-        def source() -> tuple[Tensor, tuple[Tensor, ...], Tensor | None]:
-            # Called later, where gradients are on: a softmax may be in a torch.autograd.Function.
-            ordered = scores.permute(order)
-            ordered = ordered.unflatten(0, (batch, -1)) if merged else ordered
-            if made is None or not is_known:
-                return ordered, (), None
-            q, k = made.operands if axes[axis] == "k" else made.operands[::-1]
-            q = q * made.factor
-            return ordered, (q, k), ordered - q @ k.mT if made.is_masked else None
-
+        order, made = _order(scores, axis % scores.dim()), self._find(scores)
+        source = partial(_source, scores, order, batch, made)
         shape = source()[0].shape
-        layout = _layout(shape, merged=merged).permute([order.index(i) for i in range(scores.dim())])
+        layout = _layout(shape, merged=scores.dim() == 3).permute([order.index(i) for i in range(scores.dim())])
         if made is not None:
             self._followed = {i: x for i, x in self._followed.items() if x.operands is not made.operands}
         self._add(Followed(result, shape, layout, source=source))
@@ -185,16 +168,10 @@ class Follower:
     ) -> None:
         """Follows what a function of torch gave, if it may be the product of queries and keys."""
         operands, letters = read_product(func, args, kwargs)
-        if letters is None:
+        named = _named(letters) if letters else None
+        if named is None or result.shape[0] % batch:
             return
-        left, right, output = map(set, letters)
-        parts = (left & right) - output, left - right, right - left
-        heads = [letter for letter in letters[2] if letter in left & right]
-        if [len(part) for part in parts] != [1, 1, 1] or len(heads) not in (1, 2) or result.shape[0] % batch:
-            return
-        names = {min(part): name for part, name in zip(parts, "dqk", strict=True)}
-        names |= dict(zip(heads, "g" if len(heads) == 1 else "bh", strict=True))
-        of_left, of_right, axes = ("".join(names[letter] for letter in one) for one in letters)
+        of_left, of_right, axes = named
         sizes = dict(zip(axes, result.shape, strict=True))
         outer = result.shape[0] if "b" in axes else batch
         shape = torch.Size((outer, result.numel() // (outer * sizes["q"] * sizes["k"]), sizes["q"], sizes["k"]))
@@ -240,6 +217,43 @@ class Follower:
         elif not isinstance(factor, int | float):
             return
         self._add(replace(source, tensor=result, factor=source.factor / factor if divides else source.factor * factor))
+
+
+def _order(scores: Tensor, axis: int) -> list[int]:
+    """The axes of scores, of which a softmax is over ``axis``: batch, heads, queries, keys."""
+    others = [i for i in range(1, scores.dim()) if i != axis]
+    query = next((i for i in reversed(others) if scores.shape[i] == scores.shape[axis]), others[-1])
+    return [0, *(i for i in others if i != query), query, axis]
+
+
+def _source(
+    scores: Tensor, order: list[int], batch: int, made: Followed | None
+) -> tuple[Tensor, tuple[Tensor, ...], Tensor | None]:
+    """What ``Product`` has of scores, which were ``made`` of queries and keys, if that is known.
+
+    Called where gradients are on, later than the softmax, which may be in a ``torch.autograd.Function``.
+    """
+    ordered = scores.permute(order)
+    ordered = ordered.unflatten(0, (batch, -1)) if scores.dim() == 3 else ordered
+    axes = "".join(made.axes[i] for i in order) if made and made.axes else ""
+    if made is None or axes not in ("gqk", "gkq", "bhqk", "bhkq"):
+        return ordered, (), None
+    q, k = made.operands if axes[-1] == "k" else made.operands[::-1]
+    q = q * made.factor
+    return ordered, (q, k), ordered - q @ k.mT if made.is_masked else None
+
+
+def _named(letters: tuple[str, str, str]) -> tuple[str, str, str] | None:
+    """The letters of a product of queries and keys, and of its result, by what the axes are; None for another."""
+    left, right, output = map(set, letters)
+    parts = (left & right) - output, left - right, right - left
+    heads = [letter for letter in letters[2] if letter in left & right]
+    if [len(part) for part in parts] != [1, 1, 1] or len(heads) not in (1, 2):
+        return None
+    names = {min(part): name for part, name in zip(parts, "dqk", strict=True)}
+    names |= dict(zip(heads, "g" if len(heads) == 1 else "bh", strict=True))
+    of_left, of_right, result = ("".join(names[letter] for letter in one) for one in letters)
+    return of_left, of_right, result
 
 
 def _layout(shape: torch.Size, *, merged: bool) -> Tensor:

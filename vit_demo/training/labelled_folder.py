@@ -23,20 +23,14 @@ if TYPE_CHECKING:
     from vit_demo.inference.explainer import Explainer
     from vit_demo.inference.inputs import Source
 
-MOST_ERRORS = 10
-"""How many kinds of errors, and of unreadable files, a report names."""
+MOST_ERRORS = 10  # how many kinds of errors, and of unreadable files, a report names
 
 
 def labelled_pictures(folder: Path, labels: Sequence[str]) -> list[tuple[Path, int]]:
     """The pictures of a folder, each with the index of its class, in the order of their names.
 
-    Args:
-        folder: With a subfolder for each class, named by its label, its number, or its WordNet id in ImageNet.
-        labels: Of the model.
-
-    Raises:
-        InputError: If there are no such pictures.
-        LabelError: If a subfolder names no class of the model, or no single one.
+    The folder has a subfolder for each class, named by its label, its number, or its WordNet id in ImageNet.
+    ``InputError`` if there are no such pictures, ``LabelError`` if a subfolder names no class, or no single one.
     """
     found = {name: files for name, files in labelled_folders(folder).items() if files}
     classes = folder_classes(list(found), labels)
@@ -83,14 +77,14 @@ def folder_classes(folders: Sequence[str], labels: Sequence[str]) -> dict[str, i
 
 
 def plain(label: str) -> str:
-    """A class's name for comparisons."""
+    """A class's name without case and signs, for comparisons."""
     return composed(label).strip().replace("_", " ").replace("-", " ").casefold()
 
 
 def evaluate_pictures(
     explainer: Explainer, pictures: Sequence[tuple[Path, int]], progress: Callable[[int], Any]
 ) -> dict[str, Any]:
-    """Accuracy and calibration of a model on labelled pictures.
+    """Accuracy and calibration of a model on labelled pictures; ``InputError`` if none of them can be used.
 
     Args:
         explainer: The model.
@@ -102,9 +96,6 @@ def evaluate_pictures(
         ``"accuracy_by_class"``, ``"most_frequent_errors"`` as (label, prediction, count), ``"unreadable"`` with
         messages; for softmax scores ``"calibration_error"`` and ``"calibration_error_of_perfect_calibration"``, the
         error that so few pictures would show even then.
-
-    Raises:
-        InputError: If none of the pictures can be used.
     """
     results: list[NDArray[np.float32]] = []  # [classes] each
     targets, unreadable = list[int](), list[str]()

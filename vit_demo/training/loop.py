@@ -21,7 +21,7 @@ def updates(
 
     Args:
         model: The network, which is in training mode while ``loss_of`` is called.
-        optimiser: Of its parameters; its learning rates are those of the peak.
+        optimiser: That of its parameters, with the peak learning rates.
         batches: The arguments of ``loss_of``.
         loss_of: Returns the loss of a batch, and what is yielded after the update.
         share: The share of the peak of the learning rates, in [0, 1], by the number of a step.

@@ -6,8 +6,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-BINS = 15
-"""Of confidence, of equal width over [0, 1]."""
+BINS = 15  # bins of confidence, of equal width over [0, 1]
 
 
 @dataclass(frozen=True)
@@ -19,12 +18,12 @@ class Predictions:
 
     @cached_property
     def confidence(self) -> Tensor:
-        """``[N]`` in [0, 1]: the probability of the predicted class."""
+        """The probability ``[N]`` of the predicted class."""
         return self.logits.softmax(1).amax(1)
 
     @cached_property
     def correct(self) -> Tensor:
-        """Bool ``[N]``: whether the predicted class is the label."""
+        """Whether the predicted class is the label: bool ``[N]``."""
         return self.logits.argmax(1) == self.labels
 
     @property
@@ -46,19 +45,12 @@ class Predictions:
         ]
 
     def calibration_error(self) -> float:
-        """Expected calibration error, in [0, 1] (Guo et al., 2017, https://arxiv.org/abs/1706.04599).
-
-        The mean absolute difference between confidence and accuracy over the bins, weighted by their size.
-        """
+        """Expected calibration error, in [0, 1] (Guo et al., 2017, https://arxiv.org/abs/1706.04599)."""
         differences = (count * abs(confidence - accuracy) for confidence, accuracy, count in self.reliability())
         return sum(differences) / len(self.labels)
 
     def sampling_error(self) -> float:
-        """The calibration error expected of perfect calibration, in [0, 1]: what so few images cause by themselves.
-
-        The mean over 200 draws, in each of which a prediction is correct with the probability that is its
-        confidence. Seeded.
-        """
+        """The calibration error that so few images show even under perfect calibration: the mean of 200 draws."""
         generator = torch.Generator().manual_seed(0)
         surplus = self.confidence - torch.bernoulli(self.confidence.expand(200, -1), generator=generator)
         sums = surplus.new_zeros(200, BINS).index_add_(1, self._bins, surplus)  # of each bin: count times difference

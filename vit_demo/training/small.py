@@ -23,18 +23,14 @@ from vit_demo.model import ViT, ViTConfig
 from vit_demo.resources import resource_folder
 from vit_demo.training.loop import updates
 
-DIGITS_FILE = resource_folder("checkpoints") / "digits.npz"
-"""Digits of MNIST's training part, chosen by ``scripts/quick_digits.py``; first those to train on."""
+DIGITS_FILE = resource_folder("checkpoints") / "digits.npz"  # by ``scripts/quick_digits.py``; first those to train on
 NUM_TRAIN, NUM_TEST = 5000, 1000
 BATCH_SIZE = 64
 LEARNING_RATE = 2e-3
 WEIGHT_DECAY = 0.05
-MAX_SHIFT = 2
-"""Pixels by which a training digit is moved at random."""
-WARM_UP = 20
-"""Steps in which the learning rate rises; they also tell how many steps there are in so many seconds."""
-NUM_CHECKS = 10
-"""How often, in a run, the accuracy is measured."""
+MAX_SHIFT = 2  # pixels by which a training digit is moved at random
+WARM_UP = 20  # steps in which the learning rate rises; they also tell how many steps fit into the seconds
+NUM_CHECKS = 10  # measurements of the accuracy in a run
 DEFAULT_CONFIG = ViTConfig(
     image_size=28, patch_size=7, in_channels=1, num_classes=10, embed_dim=64, depth=4, num_heads=4, mlp_ratio=2.0
 )
@@ -53,7 +49,7 @@ class History:
         loss: The mean cross-entropy of each step's batch, in nats.
         accuracy: Pairs of a number of steps and the share of ``NUM_TEST`` digits, never trained on, that are right.
         seconds: Time so far.
-        seed: Of all random numbers: with as many steps, it gives the same network on the same machine.
+        seed: That of all random numbers: with as many steps, it gives the same network on the same machine.
     """
 
     seed: int
@@ -73,7 +69,7 @@ class Choices:
         learning_rate: The highest; it rises in ``WARM_UP`` steps and falls linearly to 0.
         num_digits: How many digits to train on, at most ``NUM_TRAIN``.
         shuffle_labels: Whether the training digits get each other's labels: they can only be learned by heart.
-        seed: Of all random numbers.
+        seed: That of all random numbers.
     """
 
     seconds: float = 30.0
@@ -218,7 +214,7 @@ def accuracy(model: ViT, on_batch: OnBatch = None) -> float:
 
 @torch.no_grad()
 def predictions(model: ViT, on_batch: OnBatch = None) -> Tensor:
-    """Its class of each of the ``NUM_TEST`` digits, int64 ``[NUM_TEST]``; what ``on_batch`` raises ends it."""
+    """The predicted classes of the test digits, int64 ``[NUM_TEST]``; what ``on_batch`` raises ends it."""
     model.eval()
     found = []
     for part in quick_digits()[0][NUM_TRAIN:].split(BATCH_SIZE):

@@ -21,8 +21,7 @@ from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import EmptyPayload, ResultPayload, empty, payload
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 
-OPENING_DIGIT, OPENING_PATCH_SIZE = 8, 7
-"""The example that is explained when the page opens, and its squares: without two of them it is read as a 3."""
+OPENING_DIGIT, OPENING_PATCH_SIZE = 8, 7  # the first example; without two of its squares it is read as a 3
 
 HEADER = """
 <header><button type="button" id="skip">Skip to the picture</button>

@@ -33,7 +33,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vit_demo.accelerator import ZERO_GPU
-from vit_demo.defaults import MAX_PICTURE_BYTES
+from vit_demo.defaults import MAX_PICTURE_BYTES, PORT
 from vit_demo.errors import BusyError, InputError
 from vit_demo.resources import descriptor_limit, raise_descriptor_limit, trim_memory
 from vit_demo.service.engine import get_engine
@@ -53,46 +53,34 @@ from vit_demo.web.guard.security import guard
 from vit_demo.web.page import build_page
 from vit_demo.web.requests.routes import routes
 
-MAX_QUEUE_LENGTH = 64
-"""Events waiting in Gradio's queue."""
+MAX_QUEUE_LENGTH = 64  # events waiting in Gradio's queue
 
 _PORT_IN_USE = "Port {} cannot be used: stop the program that listens there, or choose another port."
 _NO_FREE_PORT = "No port is free: stop other programs that serve pages, or choose a port."
 _NO_SUCH_HOST = "The address {} cannot be used: choose one of this machine, such as 127.0.0.1 or 0.0.0.0."
 
-SWITCH_INTERVAL_SECONDS = 0.0005
-"""Python's thread switch interval, shortened so that a digit's thread does not wait for a photo's."""
-
-M_ARENA_MAX = -8
-"""Parameter of glibc's ``mallopt``: the number of heaps. Memory freed in one heap cannot be used in another."""
-
-M_MMAP_THRESHOLD, MMAP_BYTES = -3, 4 << 20
-"""Parameter of ``mallopt``: freed blocks of so many bytes go back at once. By default it grows to 32 MB."""
-
-QUEUE_SECONDS = 0.05
-"""How long Gradio's queue sleeps when it is empty. Its own millisecond takes a tenth of a core all the time."""
-
-FIRST_PORT, NUM_PORTS = 7860, 100
-"""Gradio's ports; by default the server uses the first free one."""
+SWITCH_INTERVAL_SECONDS = 0.0005  # of Python's threads; short, so that a digit's does not wait for a photo's
+M_ARENA_MAX = -8  # ``mallopt``: the number of heaps; memory freed in one cannot be used in another
+M_MMAP_THRESHOLD, MMAP_BYTES = -3, 4 << 20  # ``mallopt``: freed blocks of so many bytes go back at once
+QUEUE_SECONDS = 0.05  # sleep of Gradio's empty queue; its own millisecond takes a tenth of a core all the time
+NUM_PORTS = 100  # ports that are tried by default, from ``PORT`` on: Gradio's
 
 ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS, KILL_SECONDS = 3.0, 6.0, 7.0, 8.0
 """When the server stops: until when it accepts requests, since a proxy may send some; until when work may go on; when
 the process ends in any case; and when if no thread of Python has had time for that: it says where they are. The system
 then takes some time to free the memory, on a busy machine seconds, and Docker waits for ten in all."""
 
-HEALTH_SECONDS = 3.0
-"""Time in which a worker must answer."""
+HEALTH_SECONDS = 3.0  # time in which a worker must answer
 
-UPLOADS_SECONDS, CLEANING_SECONDS = 5.0, 60.0
-"""Time between two searches for uploads that can be deleted, and for what else can be given back."""
+UPLOADS_SECONDS, CLEANING_SECONDS = 5.0, 60.0  # time between searches for uploads, and for what else can go
 
 
 def launch(host: str | None = None, port: int | None = None, *, wait: bool = True) -> gr.Blocks:
     """Builds the page and serves it.
 
     Args:
-        host: Address to listen on; None for ``GRADIO_SERVER_NAME``, or 127.0.0.1 if that is not set.
-        port: None for ``GRADIO_SERVER_PORT``, or 7860 or the next free port if that is not set.
+        host: Address to listen on; None for that of ``settings.server_name``.
+        port: None for that of ``settings.server_port``.
         wait: Whether to serve until SIGINT or SIGTERM, finish the requests in progress and end the process; otherwise
             the server runs in a thread until the page is closed.
 
@@ -141,10 +129,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
 
 
 def asgi_app() -> FastAPI:
-    """The page as an ASGI application, as ``launch`` serves it, for other servers.
-
-    Uploads and the queue belong to one process, so it must not be run in several workers.
-    """
+    """The page as an ASGI application, as ``launch`` serves it, for other servers, in one worker alone."""
     uploads.folder()  # before any component reads Gradio's setting
     log.install()
     # For each event Gradio recomputes statistics of the last 10,000, which only the closed /monitoring shows.
@@ -264,12 +249,11 @@ def _end() -> NoReturn:
 
 def _listen(host: str | None, port: int | None) -> socket.socket:
     """Opens a socket, by default at the first free one of Gradio's ports; raises the errors of ``launch``."""
-    address = (host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1").strip("[]")
-    chosen = os.environ.get("GRADIO_SERVER_PORT", "") if port is None else str(port)
-    wanted = int(chosen) if chosen.isdecimal() and len(chosen) < 6 else 0
-    if chosen and not 0 < wanted < 65536:
-        raise InputError(f"{chosen!r} is not a valid port: choose a number from 1 to 65535.")
-    for number in [wanted] if wanted else range(FIRST_PORT, FIRST_PORT + NUM_PORTS):
+    address = host.strip("[]") if host else settings.server_name()
+    wanted = settings.server_port() if port is None else port
+    if wanted is not None and not settings.is_port(str(wanted)):
+        raise InputError(f"{wanted!r} is not a valid port: choose a number from 1 to 65535.")
+    for number in [wanted] if wanted else range(PORT, PORT + NUM_PORTS):
         try:
             family = socket.getaddrinfo(address, number, type=socket.SOCK_STREAM)[0][0]
             listening = socket.create_server((address, number), family=family, backlog=2048)

@@ -5,7 +5,28 @@ import re
 
 import torch
 
+from vit_demo.defaults import HOST
+from vit_demo.errors import InputError
+
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w.-]+)?", re.ASCII)
+
+
+def server_name() -> str:
+    """The address to listen on: ``GRADIO_SERVER_NAME``, by default ``HOST``."""
+    return (os.environ.get("GRADIO_SERVER_NAME") or HOST).strip("[]")
+
+
+def server_port() -> int | None:
+    """The port: ``GRADIO_SERVER_PORT``, or None for the first free one; ``InputError`` if it is not valid."""
+    chosen = os.environ.get("GRADIO_SERVER_PORT", "")
+    if chosen and not is_port(chosen):
+        raise InputError(f"GRADIO_SERVER_PORT is {chosen!r}: set it to a number from 1 to 65535, or unset it.")
+    return int(chosen) if chosen else None
+
+
+def is_port(text: str) -> bool:
+    """Whether a text is the number of a port."""
+    return text.isdecimal() and len(text) < 6 and 0 < int(text) < 65536
 
 
 def custom_models_allowed() -> bool:

@@ -19,8 +19,7 @@ from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_metadata, read_tensors, to_finite_float32
 from vit_demo.weights.trained import config_in, trained_network
 
-BUNDLED = resource_folder("checkpoints")
-"""The folder of the weights that ship with the package."""
+BUNDLED = resource_folder("checkpoints")  # the weights that ship with the package
 
 
 def save_checkpoint(path: Path, model: ViT, record: dict[str, Any]) -> None:
@@ -43,12 +42,7 @@ def save_checkpoint(path: Path, model: ViT, record: dict[str, Any]) -> None:
 
 @torch.inference_mode(False)  # no method that needs gradients could use an inference tensor
 def load_checkpoint(path: Path) -> tuple[ViT, dict[str, Any]]:
-    """Reads a network in float32 and eval mode, and its training record.
-
-    Raises:
-        CheckpointError: If the file is missing or damaged, was not written by ``save_checkpoint``, holds values that
-            are not finite, or does not match its own config.
-    """
+    """Reads a network in float32 and eval mode, and its training record; ``CheckpointError`` if they are damaged."""
     if not path.is_file():
         raise CheckpointError(f"The weights {path.name} are missing: train them with `python -m vit_demo train`.")
     header, tensors = read_metadata(path), read_tensors(path)
@@ -68,7 +62,7 @@ def load_checkpoint(path: Path) -> tuple[ViT, dict[str, Any]]:
 
 def read_record(preset: Preset, patch_size: int, folder: Path = BUNDLED) -> dict[str, Any]:
     """The training record of a preset's weights, read without loading them; empty if there is none."""
-    if preset.source != "bundled":
+    if not preset.is_bundled:
         return {}
     try:
         header = read_metadata(folder / f"{preset.checkpoint_name(patch_size)}.safetensors")
@@ -80,19 +74,17 @@ def read_record(preset: Preset, patch_size: int, folder: Path = BUNDLED) -> dict
 def load_model(preset: Preset, patch_size: int | None = None, folder: Path = BUNDLED) -> TracedViT:
     """The trained network of a preset, in eval mode on the CPU, set to a patch size, the preset's default for None.
 
-    Words and heads that were taught are added by ``taught.with_classes``.
-
-    ``CheckpointError`` if the weights cannot be downloaded or used, or belong to another network.
+    ``taught.with_classes`` adds words and heads that were taught. ``CheckpointError`` if the weights cannot be used.
     """
     preset, patch_size = preset.own, preset.check_patch_size(patch_size)
     if preset.library:
         return load_network(preset, patch_size)
-    if preset.source == "bundled":
+    if preset.is_bundled:
         path = folder / f"{preset.checkpoint_name(patch_size)}.safetensors"
         model, _ = load_checkpoint(path)
         if model.config != preset.config_at(patch_size):
             raise CheckpointError(f"{path.name} holds another network than {preset.name}: download or train it again.")
-    elif preset.source == "trained":
+    elif preset.is_kept:
         model = trained_network(preset.name).model
     else:
         model = load_own(preset)

@@ -7,19 +7,12 @@ from typing import NamedTuple
 
 from vit_demo.model import ViTConfig
 
-OPERATIONS_OF_A_SCORE = 100
-"""How many take as long as the softmax of one attention score, which counts where many heads have few channels."""
-OPERATIONS_A_SECOND = 10**10
-"""Of one core, in the products of small networks."""
-OPERATIONS_OF_SEGMENTS = 3 * 10**6
-"""How many take as long as the hundreds of steps of k-means, for each token."""
-BATCH_TOKENS, BATCH_TOKENS_WITH_GRAPH = 8192, 1024
-"""Tokens in a batch of many passes, and where each keeps its graph; see ``methods.subsets``."""
-WHOLE_SCORES, CHUNK_SCORES = 1 << 18, 3 << 21
-"""Scores of a block up to which a map keeps them, and those of its buffers beyond; see ``methods.attention_rows``."""
-
-CHUNK_OF_PROOF = 1 << 23
-"""Scores of a block that are held at once; see ``trace.proof``."""
+OPERATIONS_OF_A_SCORE = 100  # operations as long as the softmax of one score, which counts where heads are narrow
+OPERATIONS_A_SECOND = 10**10  # operations a second of one core, in the products of small networks
+OPERATIONS_OF_SEGMENTS = 3 * 10**6  # operations that take as long as the hundreds of steps of k-means, for each token
+BATCH_TOKENS, BATCH_TOKENS_WITH_GRAPH = 8192, 1024  # tokens of many passes at once, without a graph and with
+WHOLE_SCORES, CHUNK_SCORES = 1 << 18, 3 << 21  # scores that a map holds at once; see ``methods.attention_rows``
+CHUNK_OF_PROOF = 1 << 23  # scores of a block that are held at once; see ``trace.proof``
 
 
 class Cost(NamedTuple):

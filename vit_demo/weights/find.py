@@ -1,4 +1,4 @@
-"""From a name to a preset: of the table, in memory, in a folder, or on the Hub."""
+"""Finds a preset by its name: in the table, in memory, in a folder, or on the Hub."""
 
 from __future__ import annotations
 

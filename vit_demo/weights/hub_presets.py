@@ -238,4 +238,4 @@ HUB_PRESETS: tuple[Preset, ...] = (
         revision="7fd15f0689c79d79e38b1c2e2e2370a7bf2761ed",
     ),
 )
-"""In the order of the page's menu, after the bundled presets."""
+"""The presets of the Hub in the order of the page's menu, after the bundled ones."""

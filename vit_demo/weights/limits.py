@@ -9,64 +9,41 @@ from vit_demo.resources import memory_limit
 from vit_demo.weights import costs
 
 # Files of any repository or folder.
-MAX_JSON_BYTES = 1 << 20
-"""``config.json`` and ``preprocessor_config.json``; once parsed they take about 24 times as much memory."""
-MAX_TOKENIZER_BYTES = 4 << 20
-"""``tokenizer.json``; CLIP's and SigLIP's have 2.4 MB."""
-MAX_WEIGHTS_BYTES = 2 << 30
-"""``model.safetensors``. No other file of a repository is downloaded than these four."""
-MAX_VOCABULARY = 100_000
-"""Tokens of a text tower; CLIP's has 49,408."""
-MAX_TEXT_LENGTH = 512
-"""Tokens of a text."""
-MAX_HEADER_BYTES = 1 << 20
-"""The JSON header of a safetensors file; 1,000 tensors take 0.1 MB."""
-MAX_TENSORS = 5_000
-"""Tensors in a file; a ViT-H has 520."""
-MAX_TENSOR_NAME_LENGTH = 200
-"""Characters of a tensor's name."""
-MAX_RANK = 8
-"""Dimensions of a tensor; a ViT needs at most 4."""
+MAX_JSON_BYTES = 1 << 20  # ``config.json`` and ``preprocessor_config.json``; parsed they take 24 times as much
+MAX_TOKENIZER_BYTES = 4 << 20  # ``tokenizer.json``; CLIP's and SigLIP's have 2.4 MB
+MAX_WEIGHTS_BYTES = 2 << 30  # ``model.safetensors``; no other file of a repository is downloaded than these four
+MAX_VOCABULARY = 100_000  # tokens of a text tower; CLIP's has 49,408
+MAX_TEXT_LENGTH = 512  # tokens of a text
+MAX_HEADER_BYTES = 1 << 20  # the JSON header of a safetensors file; 1,000 tensors take 0.1 MB
+MAX_TENSORS = 5_000  # tensors in a file; a ViT-H has 520
+MAX_TENSOR_NAME_LENGTH = 200  # characters of a tensor's name
+MAX_RANK = 8  # dimensions of a tensor; a ViT needs at most 4
 
 # Networks of any repository or folder.
 MAX_DEPTH = 64
 MAX_HEADS = 64
 MAX_EMBED_DIM = 4096
 MAX_MLP_RATIO = 16.0
-MAX_CLASSES = 25_000
-"""ImageNet-21k has 21,843."""
+MAX_CLASSES = 25_000  # classes; ImageNet-21k has 21,843
 MAX_REGISTERS = 64
-MAX_IMAGE_SIZE = 4096
-"""Pixels along a side."""
-MAX_SIDE = 128
-"""Patches along a side; a model is tried once, and attention grows with the fourth power of this."""
-
-MAX_NETWORK_BYTES = 5 << 30
-"""Parameters and tables of a network, as it is in memory."""
+MAX_IMAGE_SIZE = 4096  # pixels along a side
+MAX_SIDE = 128  # patches along a side; a model is tried once, and attention grows with the fourth power of this
+MAX_NETWORK_BYTES = 5 << 30  # parameters and tables of a network, as it is in memory
 
 # Networks that visitors of a public page choose.
-MAX_GRID = 60
-"""Patches along a side; also limits the patch sizes offered with any weights of the Hub."""
-MAX_VISITOR_PATCH = 48
-"""Pixels along the side of a patch; the matrix that resamples a kernel grows with its fourth power."""
-MAX_PARAMETERS = min(700_000_000, memory_limit() // 12)
-"""ViT-H has 632 million; their weights take a third of the memory at most."""
-MAX_OPERATIONS = 6.5e11
-"""Multiply-accumulates of one forward pass, or what takes as long; DINOv2-L at 518 px takes 5.5e11."""
-MAX_TRACE_BYTES = 600 << 20
-"""Queries, keys, values and tokens of all blocks; DINOv2-L at 518 px takes 515 MiB."""
+MAX_GRID = 60  # patches along a side; also limits the patch sizes offered with any weights of the Hub
+MAX_VISITOR_PATCH = 48  # pixels along a patch; the matrix that resamples a kernel grows with its fourth power
+MAX_PARAMETERS = min(700_000_000, memory_limit() // 12)  # ViT-H has 632 million; a third of the memory at most
+MAX_OPERATIONS = 6.5e11  # multiply-accumulates of one pass, or what takes as long; DINOv2-L at 518 px: 5.5e11
+MAX_TRACE_BYTES = 600 << 20  # queries, keys, values and tokens of all blocks; DINOv2-L at 518 px takes 515 MiB
 
 # Disk space.
-VISITOR_CACHE_BYTES = 8 << 30
-"""All repositories that visitors chose together; the least recently used are deleted first."""
-MAX_VISITOR_REVISIONS = 500
-"""Revisions of all these repositories together."""
+VISITOR_CACHE_BYTES = 8 << 30  # all repositories that visitors chose; the least recently used are deleted first
+MAX_VISITOR_REVISIONS = 500  # revisions of all these repositories together
 
 # Text.
-MAX_LABEL_LENGTH = 100
-"""Characters of a class label."""
-MAX_QUOTE_LENGTH = 80
-"""Characters that an error message quotes from an untrusted file."""
+MAX_LABEL_LENGTH = 100  # characters of a class label
+MAX_QUOTE_LENGTH = 80  # characters that an error message quotes from an untrusted file
 
 
 def check_network(config: ViTConfig) -> None:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from vit_demo.trace import Structure
 
 Task = Literal["digits", "photos"]
+Kind = Literal["bundled", "hub", "folder", "memory", "trained"]
 
-MAX_FEW_LABELS = 100
-"""Labels that can be named beside a prediction."""
+MAX_FEW_LABELS = 100  # labels that can be named beside a prediction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +41,8 @@ class Preset:
         default_patch_size: In pixels.
         flexible: Whether one set of weights was trained for all patch sizes. If not, a bundled preset has separate
             weights for each size, and one from the Hub was trained at one size and is resampled for the others.
-        source: ``"bundled"``: the weights ship with the package; ``"hub"``: they are downloaded on first use;
-            ``"folder"``: they are in a folder of the user's; ``"memory"``: the network is in memory.
+        source: Where its weights are: with the package (``"bundled"``), downloaded on first use (``"hub"``), in a
+            folder of the user's, in ``"memory"`` as a network that was given, or kept for an hour (``"trained"``).
         mean: Mean of each channel, for pixels in [0, 1]; subtracted from the input.
         std: Standard deviation of each channel, by which the input is divided.
         crop_fraction: Share of a photo's shorter side that a centre crop keeps (timm's ``crop_pct``).
@@ -54,7 +54,7 @@ class Preset:
         library: ``"timm"`` or ``"transformers"`` if that builds the network; empty for one of this package.
         structure: The names of the parts of such a network; None if they are not known before it is loaded.
         has_mask: Whether something is added to the scores of its attention, which takes memory for all pairs of tokens.
-        parameters: Of such a network; None for one of this package, whose config says it.
+        parameters: Their number in such a network; None for one of this package, whose config says it.
         trusted: Whether the operator of this process chose it, as in ``hub.fetch``.
         confidence_threshold: Probability of the prediction below which confidence counts as low.
         max_entropy: Generalized entropy of all probabilities above which it counts as low, too; see
@@ -64,7 +64,7 @@ class Preset:
         template: The text that stands for a word, with ``{}`` in its place.
         assumed: One sentence about what had to be assumed of its preprocessing; empty if nothing was.
         note: One sentence for the page.
-        base: Of a network that was taught, the preset without these classes; None for all others.
+        base: The preset without these classes, if they were taught; None for all others.
         head: Its head, as bytes of ``weights.taught.Head``; empty for all others.
     """
 
@@ -76,7 +76,7 @@ class Preset:
     patch_sizes: tuple[int, ...]
     default_patch_size: int
     flexible: bool
-    source: str
+    source: Kind
     mean: tuple[float, ...]
     std: tuple[float, ...]
     crop_fraction: float = 1.0
@@ -113,8 +113,7 @@ class Preset:
     def with_words(self, words: Sequence[str], template: str = AS_TYPED) -> Preset:
         """The preset with other words as its classes; one of fixed classes as it is, if the words are among them.
 
-        Raises:
-            LabelError: If they are not, or the words cannot be used; see ``words.texts``.
+        ``LabelError`` if they are not, or the words cannot be used; see ``words.texts``.
         """
         if not self.takes_words:
             given = words if isinstance(words, Sequence) else [words]
@@ -136,14 +135,27 @@ class Preset:
         return self.base or self
 
     @property
+    def is_bundled(self) -> bool:
+        """Whether its weights ship with the package."""
+        return self.source == "bundled"
+
+    @property
+    def is_downloaded(self) -> bool:
+        """Whether its weights are downloaded from the Hub on first use."""
+        return self.source == "hub"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether ``weights.trained`` keeps its network in memory, for an hour."""
+        return self.source == "trained"
+
+    @property
     def few_labels(self) -> tuple[str, ...]:
         """All labels if there are few, for beside a prediction: whatever a picture shows gets one of them."""
         return self.labels if len(self.labels) <= MAX_FEW_LABELS else ()
 
     def is_confident(self, probabilities: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether the confidence in predictions ``[..., K]`` is not low: bool ``[...]``.
-
-        False without classes or probabilities; where each class has one of its own, they need not add up to 1.
+        """Whether the confidence in predictions ``[..., K]`` is not low: bool ``[...]``; False without probabilities.
 
         In an image of something else, one probability may be high while the rest is spread over many classes. The
         generalized entropy, the sum of ``sqrt(p (1 - p))`` over all classes, measures that rest (GEN with gamma 1/2;
@@ -201,8 +213,8 @@ class Preset:
 
     def is_resampled(self, patch_size: int) -> bool:
         """Whether the weights were not trained at this patch size."""
-        return self.source != "bundled" and not self.flexible and patch_size != self.config.patch_size
+        return not self.is_bundled and not self.flexible and patch_size != self.config.patch_size
 
     @property
     def _has_one_checkpoint(self) -> bool:
-        return self.flexible or self.source != "bundled"
+        return self.flexible or not self.is_bundled

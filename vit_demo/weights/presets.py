@@ -86,5 +86,4 @@ PRESETS: dict[str, Preset] = {
 }
 """Every preset by name, in the order of the page's menu."""
 
-DEFAULT_PRESETS: dict[Task, str] = {"digits": DIGITS_PRESET, "photos": PHOTOS_PRESET}
-"""The preset of a drawing and that of a photo, where none is named."""
+DEFAULT_PRESETS: dict[Task, str] = {"digits": DIGITS_PRESET, "photos": PHOTOS_PRESET}  # if none is named

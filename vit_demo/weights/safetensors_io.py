@@ -13,8 +13,7 @@ from vit_demo.errors import CheckpointError
 from vit_demo.weights import limits
 from vit_demo.weights.untrusted_text import quote
 
-FLOATS = {"F64", "F32", "F16", "BF16"}
-"""Accepted dtypes; shorter ones are quantised, and useless without their scales."""
+FLOATS = {"F64", "F32", "F16", "BF16"}  # accepted dtypes; shorter ones are quantised, and useless without their scales
 
 
 def read_metadata(path: Path) -> dict[str, str]:

@@ -33,19 +33,14 @@ if TYPE_CHECKING:
 
 FORMAT = "vit_demo taught 1"
 ENDING = ".safetensors"
-MAX_CLASSES = 50
-"""In a file."""
+MAX_CLASSES = 50  # classes in a file
 MAX_FILE_BYTES = 1 << 22
-MAX_LINK = 8192
-"""Characters of a taught network in a link."""
+MAX_LINK = 8192  # characters of a taught network in a link
 DAMAGED = "{0} is not a file that `vit-demo teach` wrote: teach the network again."
 BAD_LINK = "The taught classes of this link are damaged: ask for the link again."
 
-DTYPES = (torch.float32, torch.float16)
-"""Of the head in a file, and in a link."""
-
-Head = NDArray[np.float32]
-"""Weights and, in the last column, biases of a linear head, ``[K, D + 1]``."""
+DTYPES = (torch.float32, torch.float16)  # types of the head in a file, and in a link
+Head = NDArray[np.float32]  # weights and, in the last column, biases of a linear head, ``[K, D + 1]``
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +52,11 @@ class Taught:
         accuracy: The share of the examples that a head gets right which has not seen them, in [0, 1]; by guessing it is
             ``chance``.
         confusion: int64 ``[K, K]``: examples by their class and by the class that such a head predicts.
-        shrinkage: Of the ridge regression, chosen by leaving out one example at a time.
+        shrinkage: That of the ridge regression, chosen by leaving out one example at a time.
         temperature: By which its outputs are divided before a softmax, chosen alike.
         head: float32 ``[K, D + 1]``: the weights, divided by the temperature, and in the last column the biases.
         preset: The network; of one in memory, what is known of it.
-        patch_size: In pixels: that of the examples.
+        patch_size: That of the examples, in pixels.
         module: A network in memory with its new head; None for a named one.
         transform: From a picture to its input, as it was given.
         output: Where its logits are.
@@ -118,18 +113,12 @@ def check_labels(labels: Iterable[Any], most: int = MAX_CLASSES, least: int = 2)
 def taught_preset(
     base: Preset, patch_size: int, labels: tuple[str, ...], head: Head, name: str = "taught", title: str = ""
 ) -> Preset:
-    """The preset of a network with another head.
+    """The preset of a network, ``base``, with another ``head`` for the classes ``labels``; see ``Head``.
 
-    Args:
-        base: Its own; of a network that was taught before, the one that was.
-        patch_size: That of the examples, which becomes the default.
-        labels: Of the classes.
-        head: See ``Head``.
-        name: In requests.
-        title: In the menu; the labels for an empty one.
+    The patch size is that of the examples, and becomes the default; ``title`` is the labels, if it is empty.
     """
     base = base.own
-    sizes = base.patch_sizes if base.flexible or base.source != "bundled" else (patch_size,)
+    sizes = base.patch_sizes if base.flexible or not base.is_bundled else (patch_size,)
     return replace(
         base,
         name=name,
@@ -159,7 +148,7 @@ def with_classes(network: TracedViT, preset: Preset) -> TracedViT:
 
 def commit_of(base: Preset, patch_size: int) -> str:
     """What tells the weights of a preset from others of that name: their commit, or the digest of bundled ones."""
-    if base.source != "bundled":
+    if not base.is_bundled:
         return base.revision
     path = resource_folder("checkpoints") / f"{base.checkpoint_name(patch_size)}{ENDING}"
     return read_metadata(path).get("digest", "")
@@ -207,8 +196,7 @@ class Parsed(NamedTuple):
 def file_preset(name: str, find: Callable[[str], Preset]) -> Preset:
     """The preset of a file that ``Taught.save`` wrote; ``find`` is ``find_preset``.
 
-    Raises:
-        CheckpointError: If it is none, is damaged, or was taught with other weights.
+    ``CheckpointError`` if it is none, is damaged, or was taught with other weights.
     """
     path, damaged = Path(name), sentence(DAMAGED, Path(name).name)
     if path.stat().st_size > MAX_FILE_BYTES:

@@ -23,7 +23,7 @@ from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.resources import memory_limit
 from vit_demo.weights.limits import check_network
-from vit_demo.weights.preset import Preset
+from vit_demo.weights.preset import Kind, Preset
 from vit_demo.weights.presets import PRESETS
 from vit_demo.weights.safetensors_io import read_metadata
 
@@ -35,8 +35,7 @@ GONE = "This network is gone, because the server keeps it for an hour: train it 
 GONE_TAUGHT = "These classes are gone, because the server keeps them for an hour: reload the page, or open their link."
 
 KEPT_SECONDS = 3600.0
-BYTES_OF_A_BLOCK, ENTRY_BYTES = 30_000, 2700
-"""Of its modules, beside its weights; of an entry, beside its head and labels."""
+BYTES_OF_A_BLOCK, ENTRY_BYTES = 30_000, 2700  # those of a block beside weights, of an entry beside its head
 
 V = TypeVar("V")
 
@@ -44,9 +43,8 @@ V = TypeVar("V")
 class Shares(Generic[V]):
     """Values of several owners, each for ``KEPT_SECONDS``; an owner's oldest make room for that owner's next.
 
-    A value stays with whom it was first kept for: others, who open a link to it, only make it the newest.
-
-    If all shares together are too many, the oldest of the owner who holds most goes. Safe to call from several threads.
+    A value stays with whom it was first kept for: others, who open a link to it, only make it the newest. If all shares
+    together are too many, the oldest of the owner who holds most goes. Safe to call from several threads.
 
     Args:
         max_bytes: Limit of all values together.
@@ -121,8 +119,7 @@ def shares_of(memory: int) -> tuple[int, int]:
     return most, most // 5
 
 
-networks = Shares[Trained | Preset](*shares_of(memory_limit()))
-"""Those of this process, by name."""
+networks = Shares[Trained | Preset](*shares_of(memory_limit()))  # those of this process, by name
 
 
 def keep(model: ViT, accuracy: float, owner: str = "") -> str:
@@ -175,7 +172,7 @@ def trained_preset(name: str) -> Preset:
     return digits_preset(name, f"{title} ({100 * found.accuracy:.0f} %)", found.config, "trained")
 
 
-def digits_preset(name: str, title: str, config: ViTConfig, source: str, **fields: Any) -> Preset:
+def digits_preset(name: str, title: str, config: ViTConfig, source: Kind, **fields: Any) -> Preset:
     """A preset for digits, with one patch size."""
     like = replace(PRESETS["digits-notebook"], name=name, title=title, config=config, source=source, note="", **fields)
     return replace(like, patch_sizes=(config.patch_size,), default_patch_size=config.patch_size)
@@ -192,11 +189,7 @@ def config_in(header: dict[str, str], path: Path, remedy: str) -> ViTConfig:
 
 
 def folder_preset(name: str, folder: Path, revision: str) -> Preset | None:
-    """The preset of a folder that ``save_digits`` wrote; None for any other.
-
-    Raises:
-        CheckpointError: If its file is damaged.
-    """
+    """The preset of a folder that ``save_digits`` wrote, None for any other; ``CheckpointError`` if it is damaged."""
     path = folder / FILE
     header = read_metadata(path) if path.is_file() else {}
     if header.get("format") != FORMAT:
@@ -206,19 +199,7 @@ def folder_preset(name: str, folder: Path, revision: str) -> Preset | None:
 
 
 def save_digits(folder: Path, model: ViT, history: Any) -> Path:
-    """Writes a network as a folder that ``vit_demo.explore`` takes: one file, with config and history in its header.
-
-    Args:
-        folder: Is made if it does not exist.
-        model: The network, of 28 x 28 grey pixels and ten classes.
-        history: A dataclass of JSON values.
-
-    Returns:
-        The path of the file.
-
-    Raises:
-        InputError: If the file cannot be written.
-    """
+    """Writes a network of digits, with config and ``history``, as a folder for ``explore``; returns its file's path."""
     path = folder / FILE
     header = {"format": FORMAT, "config": json.dumps(model.config.to_dict()), "history": json.dumps(asdict(history))}
     tensors = {

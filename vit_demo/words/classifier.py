@@ -17,15 +17,10 @@ from vit_demo.trace.other_head import replace_part
 from vit_demo.trace.running import in_eval
 from vit_demo.words.texts import texts_of
 
-Tokenize = Callable[[list[str]], Mapping[str, Tensor]]
-"""From texts to the arguments of a text tower, ``input_ids`` ``[K, N]`` at least."""
-
-MAX_VECTORS = 5000
-"""Texts whose vectors are kept, about; at 768 numbers each they take 15 MB."""
-MAX_SEEN = 8
-"""Pictures whose vectors are kept, so that other words need no other pass."""
-CHUNK = 64
-"""Texts that are encoded together."""
+Tokenize = Callable[[list[str]], Mapping[str, Tensor]]  # from texts to ``input_ids`` ``[K, N]``, at least
+MAX_VECTORS = 5000  # texts whose vectors are kept, about; at 768 numbers each they take 15 MB
+MAX_SEEN = 8  # pictures whose vectors are kept, so that other words need no other pass
+CHUNK = 64  # texts that are encoded together
 
 _is_whole: ContextVar[bool] = ContextVar("is_whole", default=False)
 
@@ -46,12 +41,7 @@ def _version(module: nn.Module) -> int:
 
 
 class TextTower:
-    """The text half of a network and its tokenizer; each text is encoded once, and its vector kept.
-
-    Args:
-        model: ``CLIPModel``, ``SiglipModel`` or one like them.
-        tokenize: Of the model.
-    """
+    """The text half of a network, ``CLIPModel`` or one like it; each text is encoded once, and its vector kept."""
 
     def __init__(self, model: Any, tokenize: Tokenize) -> None:
         self._model, self._tokenize = model, tokenize
@@ -112,6 +102,7 @@ class WordClassifier(nn.Module):
 
     With CLIP's scale a softmax compares the words (Radford et al., 2021, https://arxiv.org/abs/2103.00020); with
     SigLIP's scale and bias each has a probability of its own (Zhai et al., 2023, https://arxiv.org/abs/2303.15343).
+    The picture tower is the model's own, not a copy.
 
     Attributes:
         texts: The text tower; None for a network whose shape alone is wanted.
@@ -119,12 +110,6 @@ class WordClassifier(nn.Module):
         template: The text of a word, with ``{}`` in its place.
         is_softmax: Whether the probabilities compare the words.
         compare: From the vectors of pictures to logits: its head.
-
-    Args:
-        model: ``CLIPModel``, ``SiglipModel`` or one like them, whose picture tower is shared, not copied.
-        tokenize: Its tokenizer; None leaves the vectors at 0.
-        words: One for each class.
-        template: The text of a word, with ``{}`` in its place.
     """
 
     scale: Tensor

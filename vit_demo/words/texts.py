@@ -7,23 +7,18 @@ from unicodedata import category
 from vit_demo.errors import LabelError
 
 MAX_WORDS = 1000
-MAX_CHARACTERS = 300
-"""Of one word, or one sentence."""
-DEFAULT_WORDS = ("a lion", "a cat", "a rock")
-"""The classes of a network of pictures and text before other words are given."""
-NO_WORDS = "(no words)"
-"""The class beside a single word where probabilities compare classes; its text is empty."""
+MAX_CHARACTERS = 300  # characters of one word, or one sentence
+DEFAULT_WORDS = ("a lion", "a cat", "a rock")  # the classes of a network of pictures and text until others are given
+NO_WORDS = "(no words)"  # the class beside a single word where probabilities compare classes; its text is empty
 NOT_SHOWN = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufffe\uffff")
 """Characters that turn the text around them, and two that no XML may hold."""
-AS_TYPED = "{}"
-"""The template that leaves words as they are."""
+AS_TYPED = "{}"  # the template that leaves words as they are
 
 
 def check_words(words: Sequence[str], *, is_softmax: bool) -> tuple[str, ...]:
     """The classes for some words: as they are; a single one of a softmax is compared with ``NO_WORDS``.
 
-    Raises:
-        LabelError: If there are none or too many, or one is empty, too long or there twice.
+    ``LabelError`` if there are none or too many, or one is empty, too long or there twice.
     """
     if isinstance(words, str) or not isinstance(words, Sequence) or not all(map(is_word, words)):
         raise LabelError("Each word must be one line of at most {0} characters, and not empty.", MAX_CHARACTERS)

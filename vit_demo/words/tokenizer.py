@@ -19,23 +19,16 @@ from vit_demo.errors import PresetError
 from vit_demo.words.classifier import Tokenize
 
 UNUSABLE = "its tokenizer.json holds no vocabulary of {0}."
-MAX_PIECE = 256
-"""Characters of a piece of the vocabulary; the longest of CLIP has 128."""
+MAX_PIECE = 256  # characters of a piece of the vocabulary; the longest of CLIP has 128
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def tokenizer_of(file: Mapping[str, Any], *, is_softmax: bool, length: int, vocabulary: int) -> Tokenize:
-    """The tokenizer of a text tower.
+    """The tokenizer of a text tower that takes ``length`` tokens of a ``vocabulary``, from its ``tokenizer.json``.
 
-    Args:
-        file: The object in ``tokenizer.json``.
-        is_softmax: Whether it is CLIP's, byte-level BPE, and not SigLIP's, unigrams of SentencePiece.
-        length: Tokens that the text tower takes.
-        vocabulary: Number of its token embeddings.
-
-    Raises:
-        PresetError: If the file holds no such vocabulary, or one that the text tower does not have.
+    It is CLIP's, byte-level BPE, if ``is_softmax``, else SigLIP's, unigrams of SentencePiece. ``PresetError`` if the
+    file holds no such vocabulary, or one that the text tower does not have.
     """
     found = file.get("model")
     model: Mapping[str, Any] = found if isinstance(found, dict) else {}

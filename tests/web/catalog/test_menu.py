@@ -24,7 +24,7 @@ from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import BUNDLED as BUNDLED_FOLDER
 from vit_demo.weights.checkpoints import load_model, read_record
 
-BUNDLED = [name for name, preset in PRESETS.items() if preset.source == "bundled"]
+BUNDLED = [name for name, preset in PRESETS.items() if preset.is_bundled]
 
 
 @pytest.mark.parametrize("name", BUNDLED)
@@ -55,7 +55,7 @@ def test_offline_only_models_that_are_here_are_offered(monkeypatch) -> None:
     for offline in (False, True):
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
         offered = {entry["name"] for entry in menu.menu_entries()}
-        assert offered == {name for name, preset in PRESETS.items() if not (offline and preset.source == "hub")}
+        assert offered == {name for name, preset in PRESETS.items() if not (offline and preset.is_downloaded)}
 
 
 def test_a_model_that_takes_words_has_no_classes_of_its_own() -> None:

@@ -30,8 +30,7 @@ PAGE = Path(__file__).with_name("document.html")
 def routes(blocks: gr.Blocks) -> list[Route]:
     """The routes of documents, of one lesson, of the OpenAPI document, and of Gradio's description of the endpoints.
 
-    Args:
-        blocks: The page. Gradio would keep the description made for the first caller, with the address in it.
+    Gradio would keep the description made for the first caller, with the address in it.
     """
 
     def document(path: str, html: Callable[[str], str], languages: Collection[str] = ("en",)) -> Route:

@@ -16,8 +16,7 @@ from vit_demo.web.catalog.visitor_presets import get_preset
 from vit_demo.web.requests import parse
 from vit_demo.weights import PRESETS
 
-OPTIONS = ("block", "head", "query")
-"""The options of a method that /explain and /overlay take; they take the query as row and col."""
+OPTIONS = ("block", "head", "query")  # the options that /explain and /overlay take, the query as row and col
 
 
 @endpoint

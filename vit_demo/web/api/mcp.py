@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 MAX_TOOL_CALLS, MAX_FIRST_CALLS, MAX_TOOL_CALLS_OF_ONE = 24, 40, 8
 """MCP calls under way at once: in all; until which the first of an address has a place; and from one address."""
 
-TOOL_SECONDS = 300.0
-"""Longest time of an MCP call."""
+TOOL_SECONDS = 300.0  # longest time of an MCP call
 
 T = TypeVar("T")
 

@@ -12,8 +12,7 @@ from vit_demo.web.requests import parse
 from vit_demo.web.requests.parse import whole_number
 from vit_demo.weights import PRESETS
 
-MAX_DROPPED = 10_000
-"""Most patches in a call."""
+MAX_DROPPED = 10_000  # most patches in a call
 
 
 def dropped_patches(value: Any) -> list[tuple[int, int]]:
@@ -34,8 +33,7 @@ def described(text: str, **schema: Any) -> WithJsonSchema:
     return WithJsonSchema({"description": text, **(schema or {"type": "string"})})
 
 
-FILE = FileData.model_json_schema()
-"""The schema by which clients recognize a file to upload."""
+FILE = FileData.model_json_schema()  # the schema by which clients recognize a file to upload
 
 Picture = Annotated[
     Any,

@@ -36,22 +36,18 @@ from vit_demo.web.requests.packing import message_of
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset, costs
 
 NOBODY = "Nobody waited for this result: open its stream, and keep it open."
-EVENT_SECONDS = 900.0
-"""Longest time of an event."""
+EVENT_SECONDS = 900.0  # longest time of an event
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-ENDPOINTS: list[Callable[..., Any]] = []
-"""Every endpoint of the page, in the order of the documentation."""
+ENDPOINTS: list[Callable[..., Any]] = []  # in the order of the documentation
 
-REQUIRED: Any = inspect.Parameter.empty
-"""The default of a required parameter, which lets it follow optional ones."""
+REQUIRED: Any = inspect.Parameter.empty  # the default of a required parameter, which lets it follow optional ones
 
 ABOUT_A_PICTURE = {"image": (Picture, REQUIRED), "preset": (PresetName, ""), "patch_size": (PatchSize, 0)}
 """The first parameters of every endpoint about a picture, with their defaults."""
-WORDS = {"words": (Words, "")}
-"""The last of them."""
+WORDS = {"words": (Words, "")}  # the last parameter of those that read words
 
 COMPONENTS: dict[Any, Callable[..., Component]] = {
     str: gr.Textbox,

@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
-PREVIEW_SIZE = 520, 192
-"""Largest size of a preview in pixels: twice its frame on the page, for dense screens."""
-
-BUTTON_SIZE = 88, 88
-"""Size of an example's button, likewise."""
+PREVIEW_SIZE = 520, 192  # largest size of a preview in pixels: twice its frame on the page, for dense screens
+BUTTON_SIZE = 88, 88  # largest size of an example's button, likewise
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,7 @@ From the README of ``flexivit-pytorch`` (Conrad, https://github.com/bwconrad/fle
 FlexiViT (Beyer et al., 2022, https://arxiv.org/abs/2212.08013) to timm's checkpoints.
 """
 
-BYTES_PER_PARAMETER = 4
-"""The Hub's weights are float32."""
+BYTES_PER_PARAMETER = 4  # the Hub's weights are float32
 
 _NOTEBOOKS = {
     "ViT-Tiny": VIT_TINY,
@@ -95,11 +94,7 @@ def menu_entries() -> list[dict[str, Any]]:
 
 
 def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
-    """A model for the page's menu.
-
-    Args:
-        preset: The model.
-        name: Its name in requests, if that is not the preset's own name.
+    """A model for the page's menu; ``name`` is that in requests, if it is not the preset's own.
 
     Returns:
         ``name``, ``title``, ``task``, ``on_machine`` (whether its weights need no download), ``megabytes`` (of the
@@ -112,7 +107,7 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
         "name": name or preset.name,
         "title": marked(preset.title),
         "task": preset.task,
-        "on_machine": preset.source != "hub" or is_on_machine(preset),
+        "on_machine": not preset.is_downloaded or is_on_machine(preset),
         "megabytes": round(BYTES_PER_PARAMETER * preset.num_parameters / 1e6),
         "num_classes": 0 if preset.takes_words else len(preset.labels),
         "takes_words": preset.takes_words,
@@ -139,9 +134,9 @@ def describe_patch_size(preset: Preset, patch_size: int) -> dict[str, Any]:
         "side": preset.image_size // patch_size,
         "tokens": tokens,
         "operations": num_operations(preset.config, patch_size, tokens),
-        "accuracy": bundled_accuracy(preset, patch_size) if preset.source == "bundled" else published,
+        "accuracy": bundled_accuracy(preset, patch_size) if preset.is_bundled else published,
         "text": patch_size_summary(preset, patch_size).marked,
-        "accuracy_text": marked(accuracy_note(preset, patch_size)) if preset.source == "bundled" else "",
+        "accuracy_text": marked(accuracy_note(preset, patch_size)) if preset.is_bundled else "",
     }
 
 
@@ -165,7 +160,7 @@ def patch_size_summary(preset: Preset, patch_size: int) -> Sentence:
 
 
 TRAINING_LIMITS = {"parameters": 1_000_000, "tokens": 200, "operations": 25_000_000, "depth": 16}
-"""Of networks that visitors train; operations are those of one digit: a step then takes about a second of one core."""
+"""Limits of networks that visitors train; with so many operations a digit, a step takes about a second of one core."""
 
 
 def starting_points() -> dict[str, Any]:
@@ -173,8 +168,7 @@ def starting_points() -> dict[str, Any]:
 
     Returns:
         ``{"defaults": all fields, "networks": [{"group", "title", "config", "patch_size"}, ...], "limits":
-        TRAINING_LIMITS}``, where ``config`` has the fields that differ from the defaults, and the patch size of a
-        flexible preset is its default.
+        TRAINING_LIMITS}``; ``config`` has the fields that differ from the defaults.
     """
     notebooks = [_entry("Notebooks", title, config, config.patch_size) for title, config in _NOTEBOOKS.items()]
     presets = [

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from vit_demo.defaults import HOST, PORT
 from vit_demo.errors import InputError
 from vit_demo.methods import METHODS, find_method
 from vit_demo.resources import resource_folder
@@ -21,17 +22,13 @@ DOCS = resource_folder("docs")
 
 NOTATION = "Notation"
 
-FEATURES = "features"
-"""The page's name for the section about tokens, which belongs to no method."""
-
-BOARD, LESSONS = "faithfulness", "lessons"
-"""The addresses of ``board_html`` and ``lessons_html``, relative to the page."""
+FEATURES = "features"  # the page's name for the section about tokens, which belongs to no method
+BOARD, LESSONS = "faithfulness", "lessons"  # the addresses of ``board_html`` and ``lessons_html``, relative to the page
 
 LANGUAGES = {"en": "English", "es": "Español", "zh": "中文", "de": "Deutsch", "fr": "Français"}
 """The languages of the lessons by their codes, as in the page's menu."""
 
-_LOCAL_PAGE = "http://127.0.0.1:7860/"
-"""The page in the documents' links, which work in a copy of them, too."""
+_LOCAL_PAGE = f"http://{HOST}:{PORT}/"  # the page in the documents' links, which work in a copy of them, too
 
 _NEW_TAB = ' target="_blank" rel="noopener"'
 
@@ -84,11 +81,7 @@ def board_ranks() -> dict[str, dict[str, int]]:
 
 
 def lessons_html(language: str = "en") -> str:
-    """The lessons as HTML, with links that open the page of this server in the same tab, and each answer folded.
-
-    Args:
-        language: A key of ``LANGUAGES``.
-    """
+    """The lessons as HTML, with links that open the page of this server in the same tab, and each answer folded."""
     page = "./" if language == "en" else f"./?language={language}"
     html = to_html(_lessons_document(language)).replace(_LOCAL_PAGE, page).replace(_NEW_TAB, "")
     links = "\n".join(
@@ -103,18 +96,11 @@ def lessons_html(language: str = "en") -> str:
 
 
 def lesson(number: int, language: str = "en") -> dict[str, str | int | None]:
-    """One lesson, for the band that its link opens above the page.
-
-    Args:
-        number: From 1.
-        language: A key of ``LANGUAGES``.
+    """A lesson, by its number from 1, for the band that its link opens above the page; ``InputError`` if there is none.
 
     Returns:
         ``number``, ``count`` of all lessons, ``minutes``, ``task`` and ``answer`` as plain text, ``link``, the fragment
         of the page's address that opens the lesson, and ``next``, that of the lesson after it, None for the last.
-
-    Raises:
-        InputError: If there is no such lesson.
     """
     rows = _lesson_rows(language)
     if not 1 <= number <= len(rows):
@@ -133,7 +119,7 @@ def lesson(number: int, language: str = "en") -> dict[str, str | int | None]:
 
 @cache
 def _lesson_rows(language: str) -> list[tuple[str, ...]]:
-    """Of each lesson, in their order: minutes, task, fragment of the address, answer."""
+    """The minutes, task, fragment of the address and answer of each lesson, in their order."""
     row = rf"^\| \d+ \| (\d+) [^|]+ \| ([^|]+) \| \[[^]]+\]\({_LOCAL_PAGE}(#[^)]+)\) \| ([^|]+) \|$"
     return re.findall(row, _lessons_document(language), re.MULTILINE)
 
@@ -145,11 +131,8 @@ def _lessons_document(language: str) -> str:
 def method_html(method: str, board: str = "") -> str:
     """The section about a method, or about ``FEATURES``, as HTML; ``InputError`` if there is none.
 
-    The text after the first formula and the notation are in a ``details`` element.
-
-    Args:
-        method: The name of the method.
-        board: The address of ``board_html``, to link to the method's row there; empty for no link.
+    The text after the first formula and the notation are in a ``details`` element. ``board`` is the address of
+    ``board_html``, to link to the method's row there; empty for no link.
     """
     heading, description = "Features", ""
     if method != FEATURES:

@@ -14,8 +14,7 @@ from vit_demo.weights import PRESETS, Preset
 from vit_demo.weights.trained import is_trained_name, trained_preset
 from vit_demo.weights.untrusted_text import sanitize
 
-MAX_NAME_LENGTH = 200
-"""Characters of the name of a preset, method or class in a request."""
+MAX_NAME_LENGTH = 200  # characters of the name of a preset, method or class in a request
 
 PROMPT = "Enter a Vision Transformer on the Hugging Face Hub, as org/name."
 

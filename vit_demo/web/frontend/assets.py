@@ -20,8 +20,7 @@ VIEWS = (
     "features", "predictions", "blocks", "mapTable", "compare", "steps", "faithfulness", "build", "teach", "download",
 )  # fmt: skip
 """The views in their order on the page: folders of `stage/views/` with a module `view.js`, and perhaps a `view.css`."""
-OFFLINE_VIEWS = ("predictions", "blocks", "mapTable", "download")
-"""Those that work without a server, in a notebook."""
+OFFLINE_VIEWS = ("predictions", "blocks", "mapTable", "download")  # the views that work without a server, in a notebook
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.\.?/[^"]+)";$', re.MULTILINE)
 _COMPUTED_IMPORT = re.compile(r"\bimport\(`(\.\.?/[^`]+)`\)")

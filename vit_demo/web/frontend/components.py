@@ -21,18 +21,11 @@ from vit_demo.web.frontend.constants import constants, method_entries
 from vit_demo.web.frontend.modules import load_script
 from vit_demo.web.requests.tour import step_code
 
-FIRST_DIGIT = 7
-"""The example of a link that names none."""
+FIRST_DIGIT = 7  # the example digit of a link that names none
 
 
 def inputs(*, digits_preset: str, opening_digit: int = 8, opening_patch_size: int = 7) -> gr.HTML:
-    """Tabs, drawing pad, photo input, model menu, patch size.
-
-    Args:
-        digits_preset: The model of the drawing tab when the page opens.
-        opening_digit: The example digit on the paper when the page opens.
-        opening_patch_size: Its patch size.
-    """
+    """Tabs, drawing pad, photo input, model menu, patch size; ``opening_digit`` is the example on the paper."""
     template = read("inputs/inputs.html")
     for part in ("pad/pad", "inputs/photo", "inputs/model"):
         template = template.replace(f"<!-- {part} -->", read(f"{part}.html").strip())
@@ -62,9 +55,7 @@ def inputs(*, digits_preset: str, opening_digit: int = 8, opening_patch_size: in
 def stage(value: Mapping[str, Any] | None = None, opening_digit: int | None = None) -> gr.HTML:
     """The picture under its heatmap, the prediction, and every view of it.
 
-    Args:
-        value: What it shows when the page opens: a `ResultPayload`, an `EmptyPayload` or None.
-        opening_digit: The example digit that this is.
+    ``value`` is what it shows when the page opens; ``opening_digit`` the example digit that this is.
     """
     return gr.HTML(
         value,

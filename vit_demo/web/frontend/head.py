@@ -26,8 +26,7 @@ DESCRIPTION = (
 
 TEMPLATE = "frontend/index.html"
 
-FILES = {"icon.svg": "image/svg+xml", "preview.jpg": "image/jpeg"}
-"""Files of this package that the head refers to, with their media types."""
+FILES = {"icon.svg": "image/svg+xml", "preview.jpg": "image/jpeg"}  # files of the head, and their types
 
 API_INFO, NO_API_INFO = "{{ gradio_api_info | toorjson }}", '{"named_endpoints": {}, "unnamed_endpoints": {}}'
 """The description of the API, 85 kB, which only Gradio's own page of the API reads; ours is at ``/api``."""
@@ -69,8 +68,7 @@ _HEAD = """
 {script}
 """
 
-FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "sans-serif"]
-"""Fonts of the visitor's system, so that the page loads none."""
+FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "sans-serif"]  # the visitor's own: none is loaded
 
 
 def with_head(source: str) -> str:

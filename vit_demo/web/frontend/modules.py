@@ -20,8 +20,7 @@ from vit_demo.web.guard.compression import FOREVER
 LANGUAGES = Path(__file__).parents[1] / "languages"
 MEDIA_TYPES = {"js": "text/javascript", "json": "application/json"}
 
-PREFIX = "/gradio_api/vit_demo"
-"""Gradio's own prefix: with server-side rendering, no other path reaches Python."""
+PREFIX = "/gradio_api/vit_demo"  # Gradio's own prefix: with server-side rendering, no other path reaches Python
 
 SCRIPT = "page.js"
 STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
@@ -66,12 +65,10 @@ def version() -> str:
 
 
 def load_script(component: str, **constants: Any) -> str:
-    """The `js_on_load` of a component.
+    """The `js_on_load` of a component, by its folder, such as `"stage"`.
 
-    Args:
-        component: Its folder, such as `"stage"`.
-        **constants: JSON values for `mount`. They are not properties of the component, because the browser forgets
-            those after an update from Python.
+    The constants are JSON values for `mount`, and no properties of the component, because the browser forgets those
+    after an update from Python.
     """
     load = LOAD.replace("PREFIX", PREFIX).replace("PATH", f"{version()}/{SCRIPT}").replace("COMPONENT", component)
     return load.replace("CONSTANTS", json.dumps(constants))

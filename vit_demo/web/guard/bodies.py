@@ -11,29 +11,15 @@ from starlette.types import Message, Receive, Scope
 
 from vit_demo.web.guard import uploads
 
-BODY_SECONDS, UPLOAD_SECONDS = 10.0, 60.0
-"""Time within which the whole body of an event, or of an upload, must arrive."""
+BODY_SECONDS, UPLOAD_SECONDS = 10.0, 60.0  # time within which the whole body of an event, or of an upload, must arrive
 
-PAUSE_SECONDS, LEAST_BYTES_PER_SECOND = 3.0, 10_000
-"""Seconds for which a body may pause in all, and the rate at which its bytes must arrive otherwise."""
-
-MAX_EVENT_BYTES = 1_000_000
-"""Length of the body of a request that is not an upload."""
-
-MAX_EVENT_VALUES = 20_000
-"""JSON values in such a body."""
-
-MAX_UNFINISHED_BYTES = 64_000_000
-"""Bytes that have arrived of incomplete bodies of events, for all visitors together."""
-
-MAX_DEPTH = 100
-"""Values within values in such a body: a request of the page has six."""
-
-LENGTH = re.compile("0|[1-9][0-9]{0,14}")
-"""A length of a body: with zeros before it, it would count as less than it is."""
-
-SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a surrogate pair, which cannot be encoded."""
+PAUSE_SECONDS, LEAST_BYTES_PER_SECOND = 3.0, 10_000  # pauses of a body in all, and its least rate otherwise
+MAX_EVENT_BYTES = 1_000_000  # length of the body of a request that is not an upload
+MAX_EVENT_VALUES = 20_000  # JSON values in such a body
+MAX_UNFINISHED_BYTES = 64_000_000  # bytes that have arrived of incomplete bodies of events, for all visitors together
+MAX_DEPTH = 100  # values within values in such a body: a request of the page has six
+LENGTH = re.compile("0|[1-9][0-9]{0,14}")  # a length of a body: with zeros before it, it would count as less than it is
+SURROGATE = re.compile("[\ud800-\udfff]")  # half of a surrogate pair, which cannot be encoded
 
 TOO_LARGE = f"The request is larger than {MAX_EVENT_BYTES // 1000} kB: send less at once."
 TOO_SLOW = "The request took too long to arrive: send it again."

@@ -18,14 +18,12 @@ from vit_demo.inference.cache import ByteCache
 from vit_demo.web.guard.headers import client_address
 from vit_demo.web.guard.quota import Pace
 
-ASSET_CACHE_BYTES, RENDERED_CACHE_BYTES = 8 << 20, 4 << 20
-"""Sizes of the caches of scripts and style sheets, and of what Gradio renders."""
+ASSET_CACHE_BYTES, RENDERED_CACHE_BYTES = 8 << 20, 4 << 20  # caches of scripts and styles, and of what Gradio renders
 
 RENDERED = re.compile(r"/?|(/gradio_api)?/(config|info|openapi\.json|mcp/schema)/?|/theme\.css/?")
 """Paths whose content Gradio renders for each request. It depends on the server's address alone."""
 
-VARYING = ("host", "x-forwarded-proto", "origin")
-"""Request headers from which Gradio derives that address, and which site may read the response."""
+VARYING = ("host", "x-forwarded-proto", "origin")  # headers on which what Gradio renders depends
 
 RENDERED_PER_SECOND, RENDERED_AT_ONCE = 2, 20
 """How often an address may have something rendered that is not in the cache. The page takes 11 milliseconds."""
@@ -33,11 +31,8 @@ RENDERED_PER_SECOND, RENDERED_AT_ONCE = 2, 20
 LEVELS = {"br": 8, "gzip": 6}
 """Compression levels, the preferred encoding first. They are moderate: the first visitor waits for dozens of files."""
 
-LATER_LEVEL = 11
-"""Level of brotli at which all of it is compressed again, for the next visitors."""
-
-MAX_LATER = 64
-"""How much may wait for that, since anyone can have something rendered anew."""
+LATER_LEVEL = 11  # level of brotli at which all of it is compressed again, for the next visitors
+MAX_LATER = 64  # replies that may wait for that, since anyone can have something rendered anew
 
 HASHED_NAME = re.compile(r"/assets/[\w.-]+-[\w-]{8,9}\.(css|js|woff2?)|/gradio_api/vit_demo/[0-9a-f]{16}/.+")
 """Files of Gradio and of ``frontend.modules`` whose address contains a hash of their content."""
@@ -47,11 +42,9 @@ TEXT_TYPES = ("text/html", "text/css", "text/javascript", "application/javascrip
 
 FOREVER = "public, max-age=31536000, immutable"
 
-Reply = tuple[dict[str, Any], bytes]
-"""The first ASGI message of a response, and its body."""
+Reply = tuple[dict[str, Any], bytes]  # the first ASGI message of a response, and its body
 
-CONDITIONS = ("range", "if-none-match", "if-modified-since", "if-range")
-"""Request headers that ask for something other than the whole file."""
+CONDITIONS = ("range", "if-none-match", "if-modified-since", "if-range")  # headers that ask for less than a file
 
 
 def compress(content: bytes, encoding: str) -> bytes:

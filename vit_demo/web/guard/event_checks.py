@@ -11,17 +11,11 @@ from vit_demo.web.guard.bodies import RequestRefused
 from vit_demo.web.guard.headers import client_address
 from vit_demo.web.guard.visitor import streams
 
-MAX_EVENTS_OF_ONE = 16
-"""Unfinished events of one address."""
+MAX_EVENTS_OF_ONE = 16  # unfinished events of one address
+MAX_MESSAGES = 64  # messages that a session may leave uncollected; an event has three or four
 
-MAX_MESSAGES = 64
-"""Messages that a session may leave uncollected; an event has three or four."""
-
-MAX_SESSIONS = 1000
-"""Sessions beyond which those that have ended are forgotten at once. Of more than 2,000, Gradio drops the oldest."""
-
-SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)
-"""The name of a session, which its client chooses."""
+MAX_SESSIONS = 1000  # beyond, ended sessions are forgotten at once; of over 2,000, Gradio drops the oldest
+SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)  # the name of a session, which its client chooses
 
 NO_ENDPOINT = "There is no such endpoint: see /gradio_api/info."
 
@@ -44,10 +38,7 @@ class EventChecks:
     def check_event(self, path: str, data: Any) -> bool:
         """Refuses an event that does not exist, or whose session has not collected earlier results.
 
-        Removes ``trigger_id``, which makes Gradio change a component of the page.
-
-        Returns:
-            Whether the body was changed.
+        Removes ``trigger_id``, which makes Gradio change a component of the page; returns whether the body was changed.
         """
         fields = _fields(data)
         if path.startswith("/call/v2/"):

@@ -12,14 +12,9 @@ from vit_demo.web import settings
 from vit_demo.web.guard import uploads
 from vit_demo.web.guard.bodies import RequestRefused
 
-MAX_HEADER_LENGTH = 4096
-"""Characters of one request header, cookies aside."""
-
-MAX_SEGMENT_LENGTH = 255
-"""Bytes of one part of a path, as in most file systems."""
-
-MAX_PATH_LENGTH = 2000
-"""Bytes of a whole path."""
+MAX_HEADER_LENGTH = 4096  # characters of one request header, cookies aside
+MAX_SEGMENT_LENGTH = 255  # bytes of one part of a path, as in most file systems
+MAX_PATH_LENGTH = 2000  # bytes of a whole path
 
 OPEN_ROUTES = {
     "GET": re.compile(
@@ -41,12 +36,10 @@ FILE = re.compile(r"/+file[=/](.*)", re.IGNORECASE | re.DOTALL)
 LARGE_ASSET = re.compile(r"/+assets/(Plotly|Altair)", re.IGNORECASE)
 """Scripts of Gradio that the page does not load, and that take a quarter of a second to compress."""
 
-VISITOR = "vit_demo.visitor"
-"""Where the scope of a request that the guard has seen holds the address of its visitor."""
+VISITOR = "vit_demo.visitor"  # where the scope of a request that the guard has seen holds the address of its visitor
 
 _VISITOR_HEADER = "x-vit-demo-visitor"
-_SECRET = token_hex(16)
-"""Only this process knows it, so no visitor can pretend to be another."""
+_SECRET = token_hex(16)  # only this process knows it, so no visitor can pretend to be another
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?", re.ASCII | re.IGNORECASE)
 _RANGE = re.compile(r"bytes=\d{0,15}-\d{0,15}", re.ASCII)

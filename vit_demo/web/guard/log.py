@@ -12,8 +12,7 @@ from uvicorn.config import LOGGING_CONFIG
 
 from vit_demo.web import settings
 
-MAX_LINE_LENGTH, MAX_TRACEBACK_LENGTH = 300, 8000
-"""Characters of a message, and of the end of a traceback."""
+MAX_LINE_LENGTH, MAX_TRACEBACK_LENGTH = 300, 8000  # characters of a message, and of the end of a traceback
 
 _recent: cachetools.TTLCache[str, bool] = cachetools.TTLCache(64, 60.0)
 

@@ -13,32 +13,17 @@ from vit_demo.resources import descriptor_limit
 from vit_demo.web import settings
 from vit_demo.web.guard.headers import VISITOR, client_address
 
-READ_BYTES = 8192
-"""Bytes that are read at once. Pipelined requests among them are parsed together, which takes long."""
+READ_BYTES = 8192  # bytes that are read at once; pipelined requests among them are parsed together, which takes long
 
-MAX_CONNECTIONS, MAX_CONNECTIONS_OF_ONE = 800, 200
-"""Open connections in all, and of one address; a proxy has its own limits. See also ``OTHER_DESCRIPTORS``."""
+MAX_CONNECTIONS, MAX_CONNECTIONS_OF_ONE = 800, 200  # in all, and of one address; a proxy has its own limits
+OTHER_DESCRIPTORS = 100  # files that the server itself holds open; each connection takes two of the others
+FEW_CONNECTIONS = 8  # connections that an address keeps although there are ``MAX_CONNECTIONS`` and each has a request
+IDLE_SECONDS = 30.0  # time after which a connection without a request ends, or one with an idle stream
 
-OTHER_DESCRIPTORS = 100
-"""Files and pipes that the server holds open itself. Of the others that the system allows, each connection has two."""
-
-FEW_CONNECTIONS = 8
-"""Connections that an address keeps although there are ``MAX_CONNECTIONS`` and each has a request."""
-
-IDLE_SECONDS = 30.0
-"""Time after which a connection without a request ends, or one with an idle stream."""
-
-IDLE_STREAM = re.compile(r"/(heartbeat/[^/]*|mcp/?)$")
-"""Streams that some clients open, and in which nothing is ever sent that they need."""
-
-INVALID_SECONDS = 0.5
-"""Time after which a connection ends that sent what is not HTTP: its visitor has no other pace."""
-
-READER_SECONDS, READER_BYTES = 10.0, 100_000
-"""Time within which so much of a response must be read, or its rest."""
-
-MAX_UNREAD_BYTES = 64_000_000
-"""Bytes of responses that wait to be read, of all visitors together."""
+IDLE_STREAM = re.compile(r"/(heartbeat/[^/]*|mcp/?)$")  # some clients open these; nothing that they need is sent
+INVALID_SECONDS = 0.5  # time after which a connection ends that sent what is not HTTP: its visitor has no other pace
+READER_SECONDS, READER_BYTES = 10.0, 100_000  # time within which so much of a response must be read, or its rest
+MAX_UNREAD_BYTES = 64_000_000  # bytes of responses that wait to be read, of all visitors together
 
 
 class Connection(h11.Connection):

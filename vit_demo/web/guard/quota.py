@@ -17,7 +17,7 @@ class Pace:
         burst: How many it may send at once after a pause.
         longest: The longest wait in seconds.
         refusal: The message of a refused request.
-        addresses: Number of addresses to remember; the least recently seen is discarded.
+        addresses: How many addresses are remembered, the most recently seen.
         clock: Returns the time in seconds.
     """
 

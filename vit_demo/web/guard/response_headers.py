@@ -19,8 +19,7 @@ PAGE_POLICY = (
 PERMISSIONS = "camera=(self), microphone=(), geolocation=(), display-capture=(), payment=(), usb=(), serial=(), hid=()"
 """Scripts may only use the camera."""
 
-FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-"""The policy of uploaded files: nothing in them may run."""
+FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"  # nothing in uploads may run
 
 
 def set_headers(headers: MutableHeaders, scope: Scope) -> None:

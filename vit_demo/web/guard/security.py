@@ -23,17 +23,11 @@ from vit_demo.web.guard.quota import Pace
 from vit_demo.web.guard.response_headers import set_headers
 from vit_demo.web.guard.visitor import set_owner, streams
 
-UPLOAD_QUOTA_BYTES = 300_000_000
-"""Uploads of one address at once, and again per hour."""
+UPLOAD_QUOTA_BYTES = 300_000_000  # uploads of one address at once, and again per hour
+FORM_BYTES = 1000  # what a form may add to the bytes of its file
+UPLOAD_FILE_BYTES = 50_000  # what an upload counts besides its bytes, because each file has a folder of its own
 
-FORM_BYTES = 1000
-"""What a form may add to its file."""
-
-UPLOAD_FILE_BYTES = 50_000
-"""What an upload counts besides its bytes, because each file has a folder of its own."""
-
-REQUESTS_PER_SECOND, REQUESTS_AT_ONCE = 100, 50
-"""Requests with a body that an address may start per second, and at once after a pause."""
+REQUESTS_PER_SECOND, REQUESTS_AT_ONCE = 100, 50  # of one address, with a body; at once after a pause
 
 BODY_BYTES_PER_SECOND, BODY_BYTES_AT_ONCE = 2_000_000, 8_000_000
 """Bytes of these bodies, likewise; a drawing of the page has 20 kB. Uploads have a quota of their own."""
@@ -42,23 +36,18 @@ LIVE_BYTES_PER_SECOND, LIVE_BYTES_AT_ONCE, LIVE_WAIT_SECONDS = 800_000, 800_000,
 """Bytes of live requests that an address may send per second, at once, and their longest wait. They cost what their
 pictures do: a frame of a camera five to ten times as much as a drawing, of which a class sends 120 a second."""
 
-LIVE_DRAWING_BYTES, MAX_LIVE_BYTES = 4_000, 110_000
-"""What a live request counts at least, and the most that it may have."""
+LIVE_DRAWING_BYTES, MAX_LIVE_BYTES = 4_000, 110_000  # what a live request counts at least, and may have at most
 
 FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS = 200, 500, 20.0
 """Requests without a body, likewise, and their longest wait. Opening the page takes about 130 of them."""
 
-REFUSED_SECONDS = 2.0
-"""How long a request waits that is refused because there are too many."""
+REFUSED_SECONDS = 2.0  # wait of a request that is refused because there are too many
 
 MAX_REQUESTS, MAX_REQUESTS_OF_ONE, MAX_REQUESTS_WHEN_FULL = 600, 200, 8
 """Requests under way, including streams: in all, of one address, and of one address once the first limit is reached."""
 
-MAX_UPLOADS_OF_ONE = 24
-"""Uploads of one address under way; each holds a file, and a class may share an address."""
-
-EVENT_ROUTES = ("/queue/join", "/call/")
-"""Routes of Gradio that begin an event."""
+MAX_UPLOADS_OF_ONE = 24  # uploads of one address under way; each holds a file, and a class may share an address
+EVENT_ROUTES = ("/queue/join", "/call/")  # routes of Gradio that begin an event
 
 UPLOAD_TYPE = re.compile(r"multipart/form-data; ?boundary=(\"?)[\w'()+,./:=? -]{1,70}\1", re.ASCII | re.IGNORECASE)
 """No charset is allowed, because names would be decoded by it, with some charsets in quadratic time."""

@@ -20,17 +20,10 @@ from typing import IO, Any
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError, InputError
 
-UPLOAD_FOLDER_BYTES = 2_000_000_000
-"""Total size of the uploaded files; beyond that the oldest are deleted."""
-
-UPLOAD_FOLDER_FILES = 20_000
-"""Number of uploaded files; beyond that the oldest are deleted."""
-
-UPLOAD_LIFETIME_SECONDS = 3600.0
-"""Time after its last use when an uploaded file is deleted."""
-
-EMPTY_SECONDS = 60.0
-"""Time after which an empty folder is deleted."""
+UPLOAD_FOLDER_BYTES = 2_000_000_000  # total size of the uploaded files; beyond that the oldest are deleted
+UPLOAD_FOLDER_FILES = 20_000  # number of uploaded files; beyond that the oldest are deleted
+UPLOAD_LIFETIME_SECONDS = 3600.0  # time after its last use when an uploaded file is deleted
+EMPTY_SECONDS = 60.0  # time after which an empty folder is deleted
 
 try:
     import fcntl

@@ -12,19 +12,12 @@ from starlette.types import Scope
 from vit_demo.service.job import owner
 from vit_demo.web.guard.headers import client_address, tool_call
 
-STREAM_SECONDS = 10.0
-"""Time after which an event stops if nobody opens its stream, or opens it again."""
-
-MAX_UNCOLLECTED = 16
-"""Results that wait for their stream to be opened, of all visitors; beyond that the oldest is dropped."""
+STREAM_SECONDS = 10.0  # time after which an event stops if nobody opens its stream, or opens it again
+MAX_UNCOLLECTED = 16  # results of all visitors that wait for a stream; beyond, the oldest is dropped
 
 
 def set_owner(scope: Scope | None = None) -> None:
-    """Assigns the jobs of this context to the visitor who sends a request.
-
-    Args:
-        scope: The request; by default that of the event which Gradio's queue is handling in this task.
-    """
+    """Assigns the jobs of this context to who sends a request; for None, the event that Gradio's queue handles."""
     scope = _scope_of_event() if scope is None else scope
     if scope is not None:
         owner.set(client_address(scope))
@@ -63,19 +56,14 @@ class Streams:
         return name is not None and time.monotonic() - self._left.get(name, float("-inf")) < STREAM_SECONDS
 
 
-streams = Streams()
-"""The streams of this process."""
+streams = Streams()  # the streams of this process
 
 
 _uncollected: list[object] = []
 
 
 def is_awaited(since: float) -> bool:
-    """Whether somebody still waits for the result of the event being handled.
-
-    Args:
-        since: When the event began, by ``time.monotonic``; its stream may be opened a little later.
-    """
+    """Whether somebody still waits for the result of the event being handled, which began at ``since``, monotonic."""
     names, is_tool = _stream_names()
     if not names or (not is_tool and time.monotonic() - since < STREAM_SECONDS):
         return True

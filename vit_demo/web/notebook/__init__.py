@@ -24,14 +24,10 @@ from vit_demo.web.requests.payload import block_payload, encode, payload
 START = "stage/main.js"
 
 
-MAX_BYTES = 360_000
-"""Largest size of the HTML. If not all traces fit, those of the last blocks are included."""
+MAX_BYTES = 360_000  # largest size of the HTML; if not all traces fit, those of the last blocks are included
 
-MAX_PARAMETERS = 10_000_000
-"""Maps that need a pass each are computed only for smaller networks, so that no notebook waits long."""
-
-IN_BROWSER = ("attention", "rollout")
-"""The methods that the stage computes from the trace."""
+MAX_PARAMETERS = 10_000_000  # maps that need a pass are computed only for smaller networks: no notebook waits long
+IN_BROWSER = ("attention", "rollout")  # the methods that the stage computes from the trace
 
 FRAME = (
     '<iframe title="vit_demo" sandbox="allow-scripts" style="width: 100%; height: 700px; border: 0" srcdoc="{}">'

@@ -19,12 +19,10 @@ from vit_demo.scores import as_text
 from vit_demo.web.notebook import document
 from vit_demo.web.notebook.static import SIDE, Figure, Section, figure, static_page, write_page
 
-MAX_PAGE_BYTES = 300_000
-"""Largest size of a result's page, as for ``MAX_BYTES`` of a notebook."""
+MAX_PAGE_BYTES = 300_000  # largest size of a result's page, as for ``MAX_BYTES`` of a notebook
 
 INDEX = "index.html"
-PAGES = "results"
-"""The folder of the results' pages, below that of the index."""
+PAGES = "results"  # the folder of the results' pages, below that of the index
 
 INTRO = (
     "What Vision Transformers with patches of different sizes see: over each picture is {}. Choose one to look inside: "
@@ -89,7 +87,6 @@ class Gallery:
     """Writes such a site a picture at a time, so that no more than one picture's results are in memory."""
 
     def __init__(self, folder: str | os.PathLike[str], title: str) -> None:
-        """See ``gallery``."""
         self._pages, self._title = ResultPages(folder), title
         self._sections: list[Section] = []
         self._maps: dict[str, None] = {}

@@ -19,8 +19,7 @@ from vit_demo.web.frontend.constants import COLOURS
 
 HERE = Path(__file__).parent
 
-SIDE = 224
-"""Longest side of a picture, in CSS pixels; its file has up to twice as many."""
+SIDE = 224  # longest side of a picture, in CSS pixels; its file has up to twice as many
 
 
 @dataclass(frozen=True)
@@ -93,15 +92,7 @@ def figure(
 def static_page(
     title: str, sections: Sequence[Section], intro: str = "", footer: str = "", *, contents: bool = False
 ) -> str:
-    """One HTML file.
-
-    Args:
-        title: Its title and heading.
-        sections: What it shows.
-        intro: A sentence below the heading.
-        footer: What is to be known about the pictures.
-        contents: Whether links to the sections come first.
-    """
+    """One HTML file: sections below a title, an ``intro`` and perhaps the ``contents``, and above a ``footer``."""
     template, style = _template_and_style()
     shown = sections if contents else ()
     return template.render(

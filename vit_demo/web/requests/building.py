@@ -12,8 +12,7 @@ from vit_demo.web.requests.parse import Json
 from vit_demo.web.requests.training import is_too_large, read_config
 from vit_demo.weights.costs import num_tokens, operations_of_parts
 
-MOST = 2**53
-"""Above it JavaScript's integers are not exact."""
+MOST = 2**53  # above it JavaScript's integers are not exact
 
 
 @dataclass(frozen=True)

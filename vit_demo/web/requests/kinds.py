@@ -49,8 +49,7 @@ from vit_demo.weights.trained import keep_taught
 NOTHING_DRAWN = "Draw a digit, 0 to 9, to see the model’s prediction."
 """The message in place of a result while there is no ink."""
 
-HALF = 0.5
-"""The share of its probability that a class loses without the patches it needs, unless another class is predicted."""
+HALF = 0.5  # the share of its probability that a class loses without what it needs, or another is predicted
 
 NO_BASELINE = f"There is no such baseline: choose one of {', '.join(BASELINES)}."
 NO_SET = 'There is no such set: choose "enough" or "needed".'
@@ -145,7 +144,7 @@ class RequestKind:
 
     Attributes:
         compute: Makes JSON from the result and the checked fields, in a job.
-        fields: A dataclass of the other fields. Two requests about the same source are equal if these are.
+        fields: A dataclass of the other fields; requests with equal fields and sources are equal.
         cost: What it, or its first turn, takes: one pass, a map, or many passes.
     """
 

@@ -21,8 +21,7 @@ from vit_demo.web.guard.metrics import cache_bytes
 from vit_demo.web.requests import parse
 from vit_demo.weights import Preset
 
-MAP_CACHE_BYTES = 16 << 20
-"""Size of the cache of maps, which the tests of a heatmap read again."""
+MAP_CACHE_BYTES = 16 << 20  # size of the cache of maps, which the tests of a heatmap read again
 
 _maps: ByteCache[NDArray[np.float32]] = ByteCache(MAP_CACHE_BYTES, lambda values: values.nbytes)
 cache_bytes.labels("maps").set_function(lambda: _maps.num_bytes)

@@ -8,11 +8,8 @@ import orjson
 
 from vit_demo.errors import InputError
 
-HEADERS = {"content-encoding": "gzip"}
-"""Headers of a response with a packed body; every browser accepts gzip."""
-
-GZIP_WINDOW = 31
-"""zlib's ``wbits`` for a gzip header."""
+HEADERS = {"content-encoding": "gzip"}  # headers of a response with a packed body; every browser accepts gzip
+GZIP_WINDOW = 31  # zlib's ``wbits`` for a gzip header
 
 INTERNAL_ERROR = "Something went wrong on the server: try another picture or a larger patch size."
 """The message for an unexpected exception, which is logged."""

@@ -35,31 +35,20 @@ from vit_demo.weights import PRESETS, Preset
 from vit_demo.weights.trained import is_trained_name
 from vit_demo.words.texts import check_words, split_words
 
-Json = dict[str, Any]
-"""A JSON object."""
+Json = dict[str, Any]  # a JSON object
+EXAMPLE_DIGITS = {f"digit-{digit}": digit for digit in range(10)}  # the names of the example digits
 
-EXAMPLE_DIGITS = {f"digit-{digit}": digit for digit in range(10)}
-"""The names of the example digits."""
-
-TEST_DIGITS = [f"test-{number}" for number in range(NUM_TEST)]
-"""The names of the digits that ``train_small`` does not train on."""
-
-PICTURE_CACHE_BYTES = 48 << 20
-"""Size of the cache of decoded photos, for the next patch size or fit."""
+TEST_DIGITS = [f"test-{number}" for number in range(NUM_TEST)]  # digits that ``train_small`` does not train on
+PICTURE_CACHE_BYTES = 48 << 20  # size of the cache of decoded photos, for the next patch size or fit
 
 _pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda picture: 3 * picture.width * picture.height)
 
 
 def checked(kind: Any, sent: Any, context: Any = None) -> Any:
-    """What was sent, as a value of a type with checks, or as a dataclass whose fields have such types.
+    """What was sent, as a value of a type with pydantic's validators, or as a dataclass whose fields have such types.
 
-    Args:
-        kind: The type, with pydantic's validators in ``Annotated``.
-        sent: The value; for a dataclass a JSON object, in which null stands for a field that is left out.
-        context: What validators get as ``ValidationInfo.context``.
-
-    Raises:
-        InputError: The one of the first check that fails.
+    Of a dataclass a JSON object is sent, in which null stands for a field that is left out. Validators get ``context``
+    as ``ValidationInfo.context``. The ``InputError`` is that of the first check that fails.
     """
     if is_dataclass(kind):
         required = {field.name: None for field in fields(kind) if field.default is MISSING}  # their checks refuse None
@@ -111,7 +100,7 @@ def one_of(options: Sequence[str], message: str) -> BeforeValidator:
 
 
 def method_name(value: Any) -> str:
-    """The name of a method."""
+    """The name of a method, checked."""
     return find_method(short_string(value, "method")).name
 
 

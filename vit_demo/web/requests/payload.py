@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 
 _runs = count(1)
 
-MAX_CLASSES = 1000
-"""Number of classes that a visitor can ask about: all of ImageNet-1k, the most likely of ImageNet-21k."""
+MAX_CLASSES = 1000  # classes that can be asked about: all of ImageNet-1k, the likeliest of ImageNet-21k
 
-FULL_LEVEL = 65535
-"""The level of a map's peak. Half a step is at most 0.001 % of attention, and the page shows 0.01 %."""
+FULL_LEVEL = 65535  # level of a map's peak: half a step is 0.001 % of attention, and the page shows 0.01 %
 
 
 class SourcePayload(TypedDict):
@@ -135,14 +133,10 @@ class EmptyPayload(TypedDict):
 def payload(
     result: Exploration, request: ResultRequest | None = None, num_classes: int = MAX_CLASSES, *, live: bool = False
 ) -> ResultPayload:
-    """Everything the stage shows of a result.
+    """Everything the stage shows of a result, which answers a ``request`` (see ``source_of``), with so many classes.
 
-    Args:
-        result: The result.
-        request: The request that it answers; see ``source_of``.
-        num_classes: Number of classes that can be chosen.
-        live: Whether it is only for a moment: the ``MOST_EARLY`` first classes, no rollout or note, and no picture in
-            the source nor of a photo, which the page has.
+    If it is ``live``, only for a moment: the ``MOST_EARLY`` first classes, no rollout or note, and no picture in the
+    source nor of a photo, which the page has.
     """
     preset, trace, source = result.preset, result.trace, source_of(result, None if live else request)
     longer, (left, top, right, _) = max(result.geometry.source_size), result.geometry.box
@@ -202,11 +196,7 @@ def source_of(result: Exploration, request: ResultRequest | None = None) -> Sour
 
 
 def block_payload(result: Exploration, block: int) -> TracePayload:
-    """The scaled queries and the keys of a block as float16, and each row's log-sum-exp as float32.
-
-    Raises:
-        InputError: If there is no such block.
-    """
+    """The scaled queries and the keys of a block as float16, and each row's log-sum-exp as float32."""
     trace, block = result.trace, check_block(result.trace.num_blocks, block)
     q, k = trace.q[block].float(), trace.k[block].float()  # [1, H, N, d]
     # Subtracting a vector from all keys does not change the softmax; without their mean, half precision rounds less.

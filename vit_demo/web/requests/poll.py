@@ -22,8 +22,7 @@ from vit_demo.web.requests.packing import message_of, pack
 from vit_demo.web.requests.waiting import Unfinished, find_preset, wait_for
 from vit_demo.weights import costs
 
-REPLY_CACHE_BYTES = 16 << 20
-"""Size of the cache of compressed replies."""
+REPLY_CACHE_BYTES = 16 << 20  # size of the cache of compressed replies
 
 _replies: ByteCache[bytes] = ByteCache(REPLY_CACHE_BYTES, len)
 cache_bytes.labels("replies").set_function(lambda: _replies.num_bytes)

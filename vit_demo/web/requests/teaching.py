@@ -28,8 +28,7 @@ from vit_demo.weights import Preset
 from vit_demo.weights.taught import check_labels, taught_preset
 from vit_demo.weights.trained import Shares, keep_taught
 
-MAX_TOKENS = 2000
-"""Of all addresses: 4 MB of a network that is 512 wide, and at most 64 MB of any."""
+MAX_TOKENS = 2000  # tokens kept for all addresses: 4 MB of a network 512 wide, at most 64 MB of any
 NOT_SEPARABLE = "These pictures could not be told apart at all: add others."
 
 _tokens: Shares[NDArray[np.float32]] = Shares(MAX_TOKENS, MAX_TAUGHT_PICTURES)
@@ -40,9 +39,9 @@ class TeachRequest:
     """What is to be taught: a source for each example, of the network whose head is replaced.
 
     Attributes:
-        name: Of the network.
-        labels: Of the classes that have examples.
-        examples: With the index of the class of each.
+        name: The network's.
+        labels: Those of the classes that have examples.
+        examples: The index of the class and the source of each example.
     """
 
     name: str
@@ -51,14 +50,10 @@ class TeachRequest:
 
     @classmethod
     def parse(cls, fields: dict[str, Any]) -> TeachRequest:
-        """Checks the fields of a request.
+        """Checks the fields of a request; ``InputError`` if one is not valid.
 
-        Args:
-            fields: ``preset``, ``patch_size`` and ``fit`` as in the ``source`` of a result, and ``classes``, each with
-                ``name`` and ``examples``, which hold a picture as that does.
-
-        Raises:
-            InputError: If one is not valid.
+        They are ``preset``, ``patch_size`` and ``fit`` as in the ``source`` of a result, and ``classes``, each with a
+        ``name`` and ``examples``, which hold a picture as that does.
         """
         classes = fields.get("classes")
         if not isinstance(classes, list) or not all(
@@ -79,14 +74,10 @@ class TeachRequest:
 
 
 def teach_job(request: TeachRequest, preset: Preset) -> Job[bytes]:
-    """The job that teaches a network.
-
-    Args:
-        request: What is to be taught.
-        preset: Of its name.
+    """The job that teaches the network of a request, ``preset``, with a turn for each picture.
 
     Returns:
-        A job with a turn for each picture, and a packed reply: ``{"result": {"model", "right", "guessed", "count"}}``,
+        A packed reply: ``{"result": {"model", "right", "guessed", "count"}}``,
         where ``model`` is the new network for the menu, None with fewer than two classes, ``right`` how many of
         ``count`` examples a head gets right that has not seen them, None if a class has but one, and ``guessed`` how
         many a guess would.

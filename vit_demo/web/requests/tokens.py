@@ -41,14 +41,9 @@ if TYPE_CHECKING:
     from vit_demo.web.requests.maps import RequestedResult
 
 
-MAX_SENT_TOKENS = 4096
-"""Number of patches, of both pictures together, whose tokens fit in a reply."""
-
-LONG_SECONDS = 1.0
-"""Of work on the tokens that counts as slow."""
-
-CLASSES = 3
-"""Number of classes that are sent for each patch."""
+MAX_SENT_TOKENS = 4096  # patches, of both pictures together, whose tokens fit in a reply
+LONG_SECONDS = 1.0  # work on the tokens that takes longer counts as slow
+CLASSES = 3  # classes that are sent for each patch
 
 _FULL_LEVEL = 32767
 _SAMPLE = 512

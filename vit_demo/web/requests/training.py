@@ -49,17 +49,12 @@ from vit_demo.web.requests.waiting import POLL_SECONDS
 from vit_demo.weights.costs import num_operations, num_tokens, training_step
 from vit_demo.weights.trained import Shares, keep, keep_before, save_digits, trained_network
 
-MAX_SECONDS = 60
-"""Of a run: what may be chosen, and after which it ends."""
-MAX_RUNS, RUNS_OF_ONE = 256, 64
-"""Runs that are remembered, of all addresses and of one."""
-MAX_OPERATIONS = 2e10
-"""Of a step, the softmax of its scores included: about a second of one core."""
-SHOWN_LOSSES = 200
-"""Points of the curve of the loss."""
+MAX_SECONDS = 60  # the longest run that may be chosen, and after which each ends
+MAX_RUNS, RUNS_OF_ONE = 256, 64  # runs that are remembered, of all addresses and of one
+MAX_OPERATIONS = 2e10  # operations of a step, softmax included: about a second of one core
+SHOWN_LOSSES = 200  # points of the curve of the loss
 SHOWN_MISTAKES = 12
-LOOK_SECONDS = 0.5
-"""Time between two looks at the visitor's digit."""
+LOOK_SECONDS = 0.5  # time between two looks at the visitor's digit
 TOO_LARGE = "This network is too large to be trained here: choose a larger patch, fewer blocks or a smaller width."
 NO_RUN = "This run is gone: train again with the same seed and number of steps."
 

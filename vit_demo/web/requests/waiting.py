@@ -8,8 +8,7 @@ from vit_demo.weights import Preset
 
 T = TypeVar("T")
 
-POLL_SECONDS = 0.4
-"""How long a call waits for the result before it returns the progress."""
+POLL_SECONDS = 0.4  # how long a call waits for the result before it returns the progress
 
 POLLS_WITHOUT_PROGRESS = 3
 """How often a call waits for a job without progress, such as a quick one in the queue.

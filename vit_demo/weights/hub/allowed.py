@@ -8,8 +8,7 @@ from vit_demo.weights.hub.json_fields import BOOLEAN, ValueKind, choice, list_of
 
 TIMM_MODULES = ("vision_transformer", "deit", "eva", "beit", "naflexvit", "vision_transformer_relpos")
 """timm's files of plain Vision Transformers; what else it has is hierarchical or convolutional."""
-DYNAMIC = ("vision_transformer", "deit", "eva")
-"""Those whose networks can take pictures of any shape."""
+DYNAMIC = ("vision_transformer", "deit", "eva")  # those whose networks can take pictures of any shape
 SIZE, REGISTERS = whole(1, limits.MAX_IMAGE_SIZE), whole(0, limits.MAX_REGISTERS)
 CLASS_COUNT = whole(0, limits.MAX_CLASSES)
 FIELDS = {
@@ -53,8 +52,7 @@ CLASSES = {
 """The classes of transformers by ``model_type``; the first is taken where ``config.json`` names no other of them."""
 TOWERS = {"clip": ("vision_model.", "visual_projection."), "siglip": ("vision_model.",)}
 """Models of pictures and text, and the tensors of their picture tower."""
-TWO_TOWERS = {"clip": "CLIPModel", "siglip": "SiglipModel"}
-"""Their classes with both towers, where a tokenizer is beside them."""
+TWO_TOWERS = {"clip": "CLIPModel", "siglip": "SiglipModel"}  # their classes with a tokenizer beside them
 TOKEN = whole(0, limits.MAX_VOCABULARY)
 TEXT_FIELDS = {
     "vocab_size": whole(1, limits.MAX_VOCABULARY),
@@ -98,12 +96,9 @@ TRANSFORMERS_NO_EFFECT = {
     "chunk_size_feed_forward", "is_encoder_decoder", "output_attentions", "output_hidden_states",
 }  # fmt: skip
 
-INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
-"""Indexed by Pillow's constants."""
-LEAST_CROP = 0.25
-"""The smallest crop fraction."""
-MOST_RESIZED = int(518 / LEAST_CROP)
-"""Any size of a processor, in pixels, for little memory; DINOv2 has 518."""
+INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # by the number that Pillow gives each
+LEAST_CROP = 0.25  # the smallest crop fraction
+MOST_RESIZED = int(518 / LEAST_CROP)  # largest size of a processor, in pixels, for little memory; DINOv2 has 518
 MEAN, STD = list_of(number(-1e3, 1e3), 3), list_of(number(1e-3, 1e3), 3)
 TIMM_CFG = {
     "mean": MEAN,
@@ -133,5 +128,4 @@ PROCESSORS = {
     "dinov3": "DINOv3ViT",
 }  # fmt: skip
 """transformers' processor by the first word of a ``model_type``, where the repository names none."""
-ALLOWED_PROCESSORS = (*PROCESSORS.values(), "Blip", "ConvNext", "MobileViT")
-"""Those that a repository may name."""
+ALLOWED_PROCESSORS = (*PROCESSORS.values(), "Blip", "ConvNext", "MobileViT")  # those that a repository may name

@@ -27,10 +27,8 @@ from vit_demo.weights.untrusted_text import quote
 T = TypeVar("T")
 
 FALLBACK = "choose the bundled photos-tiny (Photos, 50 everyday things)"
-SILENCE = 40.0
-"""Seconds to wait for a whole response header, or for more of a file."""
-PATH_PART = re.compile(r"[\w-][\w.+-]{0,127}", re.ASCII)
-"""A hash or a commit, as the Hub names it in a header."""
+SILENCE = 40.0  # seconds to wait for a whole response header, or for more of a file
+PATH_PART = re.compile(r"[\w-][\w.+-]{0,127}", re.ASCII)  # a hash or a commit, as the Hub names it in a header
 BUSY = (408, 429, 500, 502, 503, 504)
 
 
@@ -43,10 +41,10 @@ class Call:
 
     Attributes:
         has_hash: Whether the Hub has named a hash, so that the file may come from anywhere.
-        size: Of the file, as far as the Hub has said it.
+        size: The file's size, as far as the Hub has said it.
         heard: When something arrived last.
         is_over: Whether it has been given up.
-        streams: Of its connections.
+        streams: Those of its connections.
     """
 
     def __init__(self, has_hash: bool = False, size: int | None = None) -> None:

@@ -12,7 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import errors, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
+from huggingface_hub import (
+    HfFileMetadata,
+    errors,
+    get_hf_file_metadata,
+    hf_hub_download,
+    hf_hub_url,
+    try_to_load_from_cache,
+)
 from tqdm import tqdm
 
 from vit_demo.errors import CheckpointError, PresetError
@@ -21,18 +28,13 @@ from vit_demo.weights.hub import visitor_cache
 from vit_demo.weights.hub.connection import FALLBACK, Call, endpoint, prepare, refusal
 from vit_demo.weights.untrusted_text import quote
 
-DownloadProgress = Callable[[str, int, int], None]
-"""DownloadProgress callback of a download: ``(filename, bytes_done, bytes_total)``."""
-
-TIMEOUT = 10
-"""Seconds to wait for the Hub's next byte."""
+DownloadProgress = Callable[[str, int, int], None]  # called with (filename, bytes_done, bytes_total)
+TIMEOUT = 10  # seconds to wait for the Hub's next byte
 REPOSITORY = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
 REVISION = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 """A commit, tag or branch. It becomes part of a path, so none of its parts may begin with a dot."""
-HASH = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
-"""Git's SHA-1 of a small file, or the SHA-256 of a large one."""
-SLACK = 4096
-"""Bytes by which a file may exceed the size that the Hub says."""
+HASH = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")  # the SHA-1 that git gives a small file, or the SHA-256 of a large one
+SLACK = 4096  # bytes by which a file may exceed the size that the Hub says
 
 
 class MissingFileError(CheckpointError):
@@ -111,21 +113,14 @@ def is_cached(repo: str, filename: str, revision: str, *, trusted: bool = True) 
     return False
 
 
-def _download(
-    repo: str,
-    filename: str,
-    revision: str,
-    cache: Path,
-    progress: DownloadProgress | None,
-    trusted: bool,
-    max_bytes: int,
-) -> tuple[Path, str]:
-    """Downloads a file; returns its path and the Hub's hash of it."""
-    token = None if trusted else False  # None: the token of `hf auth login`, if any
+def _ask(repo: str, filename: str, revision: str, *, trusted: bool) -> HfFileMetadata:
+    """What the Hub says of a file: its size, its hash, and the commit of a revision.
+
+    A request of its own, because a download retries for half a minute if the network does not respond.
+    """
     try:
         prepare()
-        # A request of its own, because the download below retries for half a minute if the network does not respond.
-        url = hf_hub_url(repo, filename, revision=revision, endpoint=endpoint())
+        url, token = hf_hub_url(repo, filename, revision=revision, endpoint=endpoint()), None if trusted else False
         about = Call().run(partial(get_hf_file_metadata, url, token=token, timeout=TIMEOUT, endpoint=endpoint()))
     except errors.RevisionNotFoundError as error:
         raise CheckpointError(f"{repo} has no revision {revision!r}: use another one, or {repo} alone.") from error
@@ -136,14 +131,28 @@ def _download(
     except Exception as error:  # the Hub client's HTTP library, and so its exceptions, changes between versions
         raise refusal(repo, error, trusted=trusted) from error
     if about.commit_hash is None:
-        what = PresetError("What answers is not the Hub: log in to this network.")
-        raise refusal(repo, what, trusted=trusted)
+        raise refusal(repo, PresetError("What answers is not the Hub: log in to this network."), trusted=trusted)
+    return about
+
+
+def _download(
+    repo: str,
+    filename: str,
+    revision: str,
+    cache: Path,
+    progress: DownloadProgress | None,
+    trusted: bool,
+    max_bytes: int,
+) -> tuple[Path, str]:
+    """Downloads a file; returns its path and the Hub's hash of it."""
+    about = _ask(repo, filename, revision, trusted=trusted)
     # The Hub sends a size with every file; without one, max_bytes is reserved.
     size = max_bytes if about.size is None else about.size
     if size > max_bytes:
         raise _too_large(repo, filename, size, max_bytes)
     room = nullcontext() if trusted else visitor_cache.reserve_space(repo, about.commit_hash or revision, size)
     call, cancelled = Call(bool(HASH.fullmatch(about.etag or "")), about.size), threading.Event()
+    token = None if trusted else False  # None: the token of `hf auth login`, if any
     try:
         # It resumes by itself after a broken connection, and leaves nothing behind if it gives up.
         with room:

@@ -73,10 +73,7 @@ class Fields:
         return key in self.values
 
     def get(self, key: str, kind: ValueKind, default: Any = REQUIRED) -> Any:
-        """The value of a field, or the default of one that is missing.
-
-        ``PresetError`` if it is of another kind, or missing without a default.
-        """
+        """The value of a field, or its default if it is missing; ``PresetError`` without one, or of another kind."""
         if key in self.values and not kind.accepts(self.values[key]):
             raise PresetError(f"the {key} in its {self.file} must be {kind.wanted}, not {quote(self.values[key])}.")
         if key not in self.values and default is REQUIRED:

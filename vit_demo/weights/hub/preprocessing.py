@@ -37,11 +37,9 @@ from vit_demo.weights.hub.json_fields import TEXT, Fields
 from vit_demo.weights.imagenet import CLIP, IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
 from vit_demo.weights.untrusted_text import quote, sanitize
 
-LEVELS = 2.01
-"""Largest difference from what a library prepares, of 255: its filters round in another way."""
+LEVELS = 2.01  # largest difference from what a library prepares, of 255: its filters round in another way
 NEAREST = "With its filter, nearest, a few pixels may differ from its library's, and many above {0} pixels."
-MOST_PROVED = 1024
-"""Side in pixels of the probe's input by timm, for little memory."""
+MOST_PROVED = 1024  # side in pixels of the probe's input by timm, for little memory
 NO_NAMES = "Its id2label does not name its classes one by one, so they have numbers."
 UNKNOWN = "This network does not say how its photos are prepared"
 
@@ -70,8 +68,7 @@ class Preprocessing:
         return not self.note.startswith(UNKNOWN)
 
 
-PREPARED = ("mean", "std", "crop_fraction", "crop_mode", "interpolation")
-"""The fields that a ``Preset`` takes as they are."""
+PREPARED = ("mean", "std", "crop_fraction", "crop_mode", "interpolation")  # fields of ``Preset``, too
 
 _SQUASHED = Preprocessing(crop_mode="squash", interpolation="bilinear", **IMAGENET_INCEPTION)
 PUBLISHED = {
@@ -84,7 +81,7 @@ PUBLISHED = {
 }
 """The preprocessing of the published weights of each ``model_type`` of transformers."""
 ANY_SIZE = ("dinov2", "dinov2_with_registers", "dinov3_vit")
-"""Those whose input has the size that the preprocessing gives it, whatever ``image_size`` they were trained with."""
+"""Models whose input has the size of the preprocessing, whatever ``image_size`` they were trained with."""
 
 
 def preprocessing_of(module: nn.Module) -> Preprocessing:
@@ -135,7 +132,7 @@ def _unknown(size: int, reason: str = "") -> Preprocessing:
 
 
 def _torchvision(module: Any) -> Preprocessing:
-    """Told by the size: 384, 512 and 518 pixels are those of SWAG's weights, and so is ViT-H/14 at any size."""
+    """What the size tells: 384, 512 and 518 pixels are those of SWAG's weights, and so is ViT-H/14 at any size."""
     size, width = module.image_size, module.hidden_dim
     is_swag = size in (384, 512, 518) or width == 1280
     weights = "SWAG's weights" if is_swag else "IMAGENET1K_V1"
@@ -255,10 +252,7 @@ def _probe() -> Image.Image:
 
 
 def _proved(expected: Tensor, candidates: list[Preprocessing]) -> Preprocessing:
-    """The first candidate that gives what a library's own gives of the probe picture.
-
-    ``PresetError`` says what differs if none does.
-    """
+    """The first candidate that gives what a library's own gives of the probe picture; ``PresetError`` if none does."""
     off = math.inf
     for known in candidates:
         options = {name: getattr(known, name) for name in PREPARED}

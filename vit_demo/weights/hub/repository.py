@@ -29,7 +29,7 @@ from vit_demo.weights.hub.network import bounded_outline, build_network, load_te
 from vit_demo.weights.hub.preprocessing import PREPARED, parse_preprocessing
 from vit_demo.weights.hub_presets import offered_patch_sizes
 from vit_demo.weights.imagenet import IMAGENET_ASSUMED, IMAGENET_LABELS
-from vit_demo.weights.preset import Preset
+from vit_demo.weights.preset import Kind, Preset
 from vit_demo.weights.safetensors_io import read_tensors, to_finite_float32
 from vit_demo.weights.trained import folder_preset
 from vit_demo.weights.untrusted_text import sanitize
@@ -39,7 +39,7 @@ from vit_demo.words.tokenizer import tokenizer_of
 
 CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE = "config.json", "model.safetensors", "tokenizer.json"
 PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
-"""In the first, newer files of transformers nest what the second holds, which counts where both do."""
+"""Files of a processor; what newer transformers nest in the first counts where both are there."""
 
 ADAPTER_FILE = "adapter_config.json"
 ADAPTER_ALONE = "{0} holds a PEFT adapter alone: merge it into its network by merge_and_unload(), and save that."
@@ -66,11 +66,8 @@ def custom_preset(
 ) -> Preset:
     """The preset of a repository of the Hub or, if trusted, a folder; its weights are loaded once.
 
-    What the head reads cannot be known before. A repository need not be ``proved`` yet.
-
-    Raises:
-        PresetError: If the model is not supported.
-        CheckpointError: If it cannot be downloaded, or its files cannot be used; the message gives the reason.
+    What the head reads cannot be known before. A repository need not be ``proved`` yet. ``PresetError`` if the model is
+    not supported, ``CheckpointError`` if it cannot be downloaded, or its files cannot be used.
     """
     if trusted and _is_folder(name):
         folder = Path(name).resolve()
@@ -133,7 +130,7 @@ def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool
         return outlined
 
 
-def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, trusted: bool) -> Preset:
+def _outline(name: str, source: Kind, repo: str, revision: str, folder: Path, *, trusted: bool) -> Preset:
     """The preset as far as ``config.json`` alone determines it, within all limits."""
     config = read_json_object(folder / CONFIG_FILE, name)
     files = [folder / file for file in PROCESSOR_FILES]
@@ -298,7 +295,7 @@ def fetch_files(preset: Preset, progress: DownloadProgress | None = None) -> Pat
 
 def is_on_machine(preset: Preset) -> bool:
     """Whether a preset's weights need no download; their hash is not compared here."""
-    if preset.source != "hub":
+    if not preset.is_downloaded:
         return True
     files = (WEIGHTS_FILE, TOKENIZER_FILE) if preset.takes_words else (WEIGHTS_FILE,)
     return all(is_cached(preset.repo, file, preset.revision, trusted=preset.trusted) for file in files)

@@ -19,10 +19,8 @@ from vit_demo.errors import CheckpointError
 from vit_demo.weights import limits
 
 _lock = threading.Lock()
-_in_use: Counter[tuple[str, str]] = Counter()
-"""Number of threads that read or download a (repository, commit)."""
-_reserved: dict[object, int] = {}
-"""Size of each file that is being downloaded."""
+_in_use: Counter[tuple[str, str]] = Counter()  # number of threads that read or download a (repository, commit)
+_reserved: dict[object, int] = {}  # size of each file that is being downloaded
 
 
 def folder(trusted: bool = False) -> Path:
@@ -51,9 +49,9 @@ def in_use(repo: str, commit: str) -> Iterator[None]:
 
 @contextmanager
 def reserve_space(repo: str, commit: str, size: int) -> Iterator[None]:
-    """Evicts the least recently used commits until a file fits, and reserves its size for the duration of the block.
+    """Evicts the least recently used commits until a file fits, and reserves its size while the block runs.
 
-    If everything that could be evicted is in use, it raises ``CheckpointError``.
+    ``CheckpointError`` if everything that could be evicted is in use.
     """
     ticket = object()
     with in_use(repo, commit):

@@ -86,13 +86,14 @@ export function createMenu(element, { pageState, server, models, offer, customMo
 
   function list(task) {
     const entries = [...models.values()].filter((model) => model.task === task);
+    const options = (members) => members.map((m) => [m.name, label(m)]);
     const group = (title, members) =>
-      members.length && make("optgroup", { label: title }, ...makeOptions(members.map((m) => [m.name, label(m)])));
+      members.length && make("optgroup", { label: title }, ...makeOptions(options(members)));
     const own = { name: OWN, title: english("Your own, from the Hub …"), on_machine: true };
     const here = entries.filter((model) => model.on_machine);
     const away = entries.filter((model) => !model.on_machine);
     if (task === "photos" && customModels) away.push(own);
-    if (!isNew(select, [currentLanguage(), here, away])) return;
+    if (!isNew(select, [currentLanguage(), options(here), options(away)])) return;
     select.replaceChildren(
       ...[group(english("On this machine"), here), group(english("From the Hub"), away)].filter(Boolean),
     );

@@ -27,12 +27,19 @@ export function setText(node, text) {
   return true;
 }
 
-/** Whether a host is to show something else than at the last call: `content` is anything that JSON can write. */
+const shownContents = new WeakMap(); // element -> what it shows
+
+/** Whether a host is to show something else than at the last call: plain values, arrays and objects, which stay as they are. */
 export function isNew(host, content) {
-  const key = JSON.stringify(content);
-  if (host.dataset.shown === key) return false;
-  host.dataset.shown = key;
+  if (shownContents.has(host) && isSame(shownContents.get(host), content)) return false;
+  shownContents.set(host, content);
   return true;
+}
+
+function isSame(one, other) {
+  if (one === other || !(one instanceof Object && other instanceof Object)) return Object.is(one, other);
+  const keys = Object.keys(one);
+  return keys.length === Object.keys(other).length && keys.every((key) => isSame(one[key], other[key]));
 }
 
 /** Calls `take(...files)` with the files that are chosen, also with the same ones again. */
@@ -193,10 +200,10 @@ function segment(name, [value, label, lines], onChange) {
   return face;
 }
 
-/** Offers [value, words] in a select, whose values are JSON; touches the page only where something is new. */
-export function fillSelect(select, options, value) {
-  if (isNew(select, options)) {
-    select.replaceChildren(...makeOptions(options.map(([each, words]) => [JSON.stringify(each), words])));
+/** Offers the [value, words] of `options()` in a select, whose values are JSON, where what they are `of` is new. */
+export function fillSelect(select, of, options, value) {
+  if (isNew(select, of)) {
+    select.replaceChildren(...makeOptions(options().map(([each, words]) => [JSON.stringify(each), words])));
   }
   select.value = JSON.stringify(value);
 }

@@ -99,13 +99,13 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   function offerOthers(result, choices, comparesClasses) {
     against.disabled = !result || !comparesClasses || result.predictions.length < 2;
     const target = result && targetOf(result, choices.label);
-    const others = against.disabled ? [] : result.predictions.filter((one) => one !== target);
-    const options = others.map(({ index, label }) => [index, label]);
-    fillSelect(
-      against,
-      [[null, translate("no other class")], ...options],
-      result && (againstOf(result, choices)?.index ?? null),
-    );
+    const predictions = against.disabled ? [] : result.predictions;
+    const options = () => [
+      [null, translate("no other class")],
+      ...predictions.filter((one) => one !== target).map(({ index, label }) => [index, label]),
+    ];
+    const value = result && (againstOf(result, choices)?.index ?? null);
+    fillSelect(against, [predictions, target, currentLanguage()], options, value);
   }
 
   const settings = find(".settings");

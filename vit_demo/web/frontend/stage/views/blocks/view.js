@@ -154,7 +154,7 @@ export function create(card, { request, pickBlock, redraw, stepCode }) {
     if (result) return;
     grid.style.minHeight = `${grid.offsetHeight}px`; // so that nothing below it moves
     grid.replaceChildren();
-    for (const host of [grid, scroller, card]) host.dataset.shown = "";
+    for (const host of [grid, scroller, card]) isNew(host, null);
   };
   return { show, draw, isLive: true, retry: replies.retry };
 }

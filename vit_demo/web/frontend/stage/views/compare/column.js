@@ -2,7 +2,7 @@
 // One column of a comparison: its choices, its picture, and what is known about it.
 
 import { definitions, fillSelect, make, setProgress, setText } from "../../../shared/dom.js";
-import { english, formatCount, translate } from "../../../shared/language.js";
+import { currentLanguage, english, formatCount, translate } from "../../../shared/language.js";
 import { withWords } from "../../../shared/pageState.js";
 import { formatArea, formatBytes, placeOf, probabilityOf, targetOf } from "../../format.js";
 import { scaleEnd } from "../../heatmapColours.js";
@@ -57,15 +57,18 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     const { choices, number, models, result, error, progress, canRemove } = next;
     element.setAttribute("aria-label", translate("Column {number}", { number }));
     const sizes = models.find(({ name }) => name === choices.preset)?.sizes ?? [{ size: choices.patchSize }];
-    const classes = (result?.predictions ?? []).map(({ index, label }) => [index, label]);
-    classes.sort(([, one], [, other]) => one.localeCompare(other));
-    const options = {
+    const lists = {
       preset: models.map(({ name, title }) => [name, title]),
       patchSize: sizes.map(({ size }) => [size, `${size} px`]),
       method: Object.entries(methods).map(([name, { label }]) => [name, label]),
-      label: [[null, translate("predicted class")], ...classes],
     };
-    for (const [name, select] of Object.entries(selects)) fillSelect(select, options[name], choices[name]);
+    for (const [name, list] of Object.entries(lists)) fillSelect(selects[name], list, () => list, choices[name]);
+    const predictions = result?.predictions ?? [];
+    const classes = () => {
+      const all = predictions.map(({ index, label }) => [index, label]);
+      return [[null, translate("predicted class")], ...all.sort(([, one], [, other]) => one.localeCompare(other))];
+    };
+    fillSelect(selects.label, [predictions, currentLanguage()], classes, choices.label);
     selects.label.disabled = !methods[choices.method].classSpecific;
     selects.label.title = selects.label.disabled ? sameForEvery(methods[choices.method]) : "";
     find(".remove").hidden = !canRemove;
