@@ -26,6 +26,7 @@ from .choosing import (
     Page,
     choose_method,
     launched,
+    load_steps,
     look_from,
     method_button,
     middle_of,
@@ -150,6 +151,7 @@ def check_attention(page: Page, result: Exploration) -> None:
 
 
 def check_download(page: Page, result: Exploration) -> None:
+    load_steps(page)
     page.locator(".download summary").click()
     with page.expect_download() as download:
         page.locator("[data-download=json]").click()
