@@ -115,8 +115,9 @@ def test_each_section_shows_a_network_of_another_library(name: str, page: Page, 
         words = page.locator("#stage .predictions").inner_text()
         assert "no classifier head" in words and not page.get_by_role("button", name="Test these colours").is_visible()
     check_features(page, result)
-    check_compare(page, result)
-    check_steps(page, result)
+    if name != "siglip":  # of whose tower the other one has the same columns and steps
+        check_compare(page, result)
+        check_steps(page, result)
     open_section(page, "Build")
     page.locator("#stage .build").get_by_text("A small ViT of digits").first.wait_for(state="attached")
     assert "dinov3" not in page.locator("#stage .build").inner_text(), "which ViTConfig cannot describe"
