@@ -37,13 +37,10 @@ class Way:
 
 
 WAYS = {
-    "an option, taken off": Way(option="/demo", is_taken_off=True),
     "an option, kept": Way(option="/demo"),
     "an option with a slash, taken off": Way(option="/demo/", is_taken_off=True),
-    "a variable, taken off": Way(variable="/demo", is_taken_off=True),
     "a variable, kept": Way(variable="/demo"),
     "a variable without a slash, taken off": Way(variable="demo", is_taken_off=True),
-    "a variable without a slash, kept": Way(variable="demo"),
     "a variable with two slashes, taken off": Way(variable="/demo/", is_taken_off=True),
     "mounted": Way(is_mounted=True),
 }

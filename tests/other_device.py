@@ -2,7 +2,8 @@
 
 A tensor of it holds one of the CPU. torch knows it as of the device "meta", which has neither memory that can be
 addressed nor autocast, so it stands for accelerators that torch supports less well than CUDA. An operation on tensors
-of both devices is refused as on a GPU: a number may come from here, and so may an index.
+of both devices is refused as on a GPU: a number may come from here, and so may an index. As Apple's MPS, it has no
+float64.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class Elsewhere(Tensor):
 
     @staticmethod
     def __new__(cls, inner: Tensor) -> Elsewhere:
+        if inner.dtype in (torch.float64, torch.complex128):
+            raise TypeError("The other device has no float64.")
         found = torch.Tensor._make_wrapper_subclass(
             cls,
             inner.size(),

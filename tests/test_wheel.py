@@ -127,10 +127,10 @@ from vit_demo.cli import main
 
 for name in sys.argv[2:]:
     assert importlib.util.find_spec(name) is None, name
-ex = vit_demo.explore(sys.argv[1], patch_size=4)
+ex = vit_demo.explore(sys.argv[1], patch_size=7)
 assert ex.top(1)[0][0] == "7"
 for method in vit_demo.methods():
-    assert ex.heatmap(method).shape == (7, 7)
+    assert ex.heatmap(method).shape == (4, 4)
 ex.overlay(ex.relevance()).save("overlay.png")
 ex.save("result.npz")
 assert vit_demo.load_result("result.npz").top(1) == ex.top(1)

@@ -11,16 +11,19 @@ from benchmarks import audit as planting
 
 
 @pytest.fixture(scope="module")
-def networks():
-    """One that was trained with the mark, and one without."""
+def audits():
+    """Of a network that was trained with the mark, and of one without."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planting, "CONFIG", replace(planting.CONFIG, patch_size=7, depth=1, num_heads=2))
-        return {kind: planting.trained(kind, seed=0, steps=200)[0] for kind in ("mark", "none")}
+        networks = {kind: planting.trained(kind, seed=0, steps=200)[0] for kind in ("mark", "none")}
+    return {kind: planting.audited(kind, network, 0) for kind, network in networks.items()} | {
+        "without": planting.audited("mark", networks["none"], 0)
+    }
 
 
 @pytest.mark.parametrize("kind", ["none", "mark"])
-def test_what_was_planted_is_named_first_and_nothing_without(networks, kind):
-    found, chosen = planting.audited(kind, networks[kind], 0)
+def test_what_was_planted_is_named_first_and_nothing_without(audits, kind):
+    found, chosen = audits[kind]
     if kind == "none":
         assert not any(group.is_suspicious for group in found.groups)
         return
@@ -30,8 +33,6 @@ def test_what_was_planted_is_named_first_and_nothing_without(networks, kind):
     assert chosen[torch.from_numpy(first.indices)].float().mean() >= 0.95
 
 
-def test_the_evidence_on_the_mark_is_three_times_that_of_the_network_without_it(networks):
-    with_mark, without = (
-        planting.evidence_on("mark", *planting.audited("mark", networks[kind], 0))[1] for kind in ("mark", "none")
-    )
+def test_the_evidence_on_the_mark_is_three_times_that_of_the_network_without_it(audits):
+    with_mark, without = (planting.evidence_on("mark", *audits[which])[1] for which in ("mark", "without"))
     assert with_mark > 3 * without and with_mark > 0.1

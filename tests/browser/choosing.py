@@ -69,6 +69,12 @@ def open_steps(page: Page | Frame) -> None:
     page.locator(".more-of-step").click()
 
 
+def load_steps(page: Page) -> None:
+    """Has the chapter of the steps loaded: while it grows, a click on what is below it is lost."""
+    page.locator(".steps").scroll_into_view_if_needed()
+    page.locator(".steps .figure > *").first.wait_for(state="attached")
+
+
 Points = list[tuple[float, float]]
 
 

@@ -8,7 +8,7 @@ import pytest
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import Page, choose_method, method_button, open_page, settings, wait_a_moment
+from .choosing import Page, choose_method, load_steps, method_button, open_page, settings, wait_a_moment
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = [ROOT / "node_modules", *map(Path, filter(None, os.environ.get("NODE_PATH", "").split(os.pathsep)))]
@@ -59,6 +59,7 @@ def problems_of_both_themes(page: Page) -> list[str]:
 def open_panels(page: Page) -> None:
     """Shows everything that is folded: all heads, tests of the heatmap, all methods, how the map is computed."""
     page.get_by_role("button", name="All heads").click()
+    load_steps(page)
     page.get_by_role("button", name="Test these colours").click()
     page.locator(".randomization", has_text="random weights").wait_for()
     method_button(page, "Rollout").check()
@@ -74,7 +75,7 @@ def test_axe_finds_nothing_of_ours(request: pytest.FixtureRequest, address: str,
     page.emulate_media(color_scheme=theme)
     assert AXE is not None
     found = []
-    for tab, link in (("Digit", "tab=digits"), ("Photo", "tab=photos&patch_size=20")):
+    for tab, link in (("Digit", "tab=digits"), ("Photo", "tab=photos&patch_size=20"))[: 2 if screen == "page" else 1]:
         page.goto("about:blank")
         open_page(page, f"{address}?__theme={theme}#{link}")
         page.add_script_tag(content=AXE.read_text(encoding="utf-8"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ..below_a_path import WAYS, Way, served
+from ..below_a_path import WAYS, served
 from .choosing import READY, Page, draw
 
 CHANGED = """run => {
@@ -11,9 +11,9 @@ CHANGED = """run => {
 }"""
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_it_opens_and_answers_and_asks_nothing_elsewhere(page: Page, way: Way) -> None:
-    with served(way) as address:
+@pytest.mark.parametrize("way", ["a variable without a slash, taken off", "an option, kept", "mounted"])
+def test_it_opens_and_answers_and_asks_nothing_elsewhere(page: Page, way: str) -> None:
+    with served(WAYS[way]) as address:
         page.goto(f"{address}?language=de#section=look")
         page.wait_for_url(f"{address}/?language=de#*")
         page.wait_for_selector(READY)

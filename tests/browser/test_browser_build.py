@@ -32,19 +32,17 @@ def wait_for_parameters(page: Page, config: ViTConfig) -> None:
     page.wait_for_function("n => document.querySelector('.build .totals dd')?.title === n", arg=f"{expected:,}")
 
 
-def test_the_counts_follow_every_field(build: Page) -> None:
+def test_the_counts_follow_every_field_and_what_does_not_fit_gets_a_sentence(build: Page) -> None:
     wait_for_parameters(build, VIT_TINY)
     assert build.locator("#inputs").is_hidden(), "the network that is built is not the one on the left"
     fields(build).get_by_label("Depth").fill("1")
     wait_for_parameters(build, replace(VIT_TINY, depth=1))
     fields(build).get_by_label("The classifier reads").select_option(label="the mean of the patches")
     fields(build).get_by_label("Positions").select_option(label="sines and cosines")
-    wait_for_parameters(build, replace(VIT_TINY, depth=1, pool="mean", pos_embed="sincos"))
+    changed = replace(VIT_TINY, depth=1, pool="mean", pos_embed="sincos")
+    wait_for_parameters(build, changed)
 
-
-def test_what_does_not_fit_gets_a_sentence_and_nothing_else_is_lost(build: Page) -> None:
     heads = fields(build).get_by_label("Heads")
-    wait_for_parameters(build, VIT_TINY)
     heads.fill("5")
     build.get_by_text("A width of 192 cannot be shared equally by 5 heads").wait_for()
     assert build.get_by_role("button", name="Copy as Python").is_disabled()
@@ -58,12 +56,12 @@ def test_what_does_not_fit_gets_a_sentence_and_nothing_else_is_lost(build: Page)
     build.get_by_text("Heads: enter a whole number from 1 to 512.").wait_for()
     heads.press_sequentially("6")
     build.wait_for_function("document.querySelector('.build .problem').innerText === ''")
-    wait_for_parameters(build, replace(VIT_TINY, num_heads=6))
+    wait_for_parameters(build, replace(changed, num_heads=6))
 
 
 def test_what_a_link_changed_is_in_sight(page: Page, address: str) -> None:
     network = "#section=build&network=A%20small%20ViT%20of%20digits"
-    for link, is_open in (("#section=build", False), (network, True), (f"{network},depth:3", True)):
+    for link, is_open in (("#section=build", False), (f"{network},depth:3", True)):
         page.goto("about:blank")
         open_page(page, f"{address}{link}")
         page.locator(".build h2").wait_for()

@@ -54,7 +54,7 @@ def test_columns_show_the_packages_numbers_and_hovering_is_linked(compare: Page)
     assert not sent, "hovering needs no request"
 
 
-def test_another_model_method_and_faithfulness(compare: Page) -> None:
+def test_another_model_method_and_faithfulness_and_no_picture(compare: Page) -> None:
     assert compare.locator("#preset, #patch-size").evaluate_all("all => all.every((each) => !each.checkVisibility())")
     column(compare, 1).get_by_label("Model").select_option(label="Digits, tiny")
     column(compare, 1).get_by_label("Method").select_option(label="Relevance")
@@ -74,9 +74,6 @@ def test_another_model_method_and_faithfulness(compare: Page) -> None:
     chosen = [column(compare, number).get_by_label("Patch size").input_value() for number in (1, 2, 3)]
     assert chosen == ["2", "4", "7"] and "compare=" not in compare.url
     assert column(compare, 1).get_by_label("Method").input_value() == '"attention"'
-
-
-def test_without_a_picture_it_asks_for_one(compare: Page) -> None:
     compare.get_by_role("button", name="Clear").click()
     compare.locator(".compare .scales", has_text="Draw a digit or choose a photo.").wait_for()
     assert compare.get_by_role("button", name="Add a column").is_disabled()

@@ -16,7 +16,7 @@ from vit_demo.cli import main
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import Page, choose_method, close_settings, method_button, open_page, rub
+from .choosing import Page, choose_method, close_settings, load_steps, method_button, open_page, rub
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def relevance(page: Page, address: str) -> Iterator[Page]:
         "document.querySelector('.stage')?.__stage?.scene()?.map"
         " && document.querySelector('.stage')?.__stage?.choices.method === 'relevance'"
     )
-    page.locator(".download summary").wait_for()
+    load_steps(page)
     yield page
 
 
@@ -46,9 +46,9 @@ def saved(page: Page, name: str, into: Path | None = None) -> bytes:
 
 
 def copied(page: Page, name: str) -> str:
+    page.evaluate("navigator.clipboard.writeText('')")
     page.get_by_role("button", name=name, exact=True).click()
-    page.get_by_text("copied.").wait_for()
-    return page.evaluate("navigator.clipboard.readText()")
+    return page.wait_for_function("navigator.clipboard.readText()").json_value()
 
 
 def test_the_files_hold_the_packages_values(relevance: Page) -> None:
@@ -197,6 +197,13 @@ def test_the_copied_code_gives_the_same_map(relevance: Page, tmp_path: Path, mon
     assert command[:3] == ["python", "-m", "vit_demo"] and main([*command[3:], "--out", "out"]) == 0
     assert list((tmp_path / "out").glob("*relevance*"))
 
+    rub(relevance)  # squares that are rubbed out are left to the Python code
+    relevance.locator(".picture").click(position={"x": 5, "y": 5})
+    relevance.wait_for_function("document.querySelector('.stage').__stage.current().dropped.length === 1")
+    relevance.get_by_role("button", name="Copy the command", exact=True).click()
+    relevance.get_by_text("cannot rub out squares").wait_for()
+    assert "ex = ex.drop_patches([(0, 0)])" in copied(relevance, "Copy as Python")
+
 
 def test_the_copied_command_has_the_options_of_the_map(
     relevance: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -218,15 +225,6 @@ def test_the_copied_command_has_the_options_of_the_map(
     assert main([*command.split()[3:], "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["maps"]["attention"]["values"]
     np.testing.assert_allclose(found, names["values"], atol=1e-5)
-
-
-def test_dropped_patches_are_left_to_the_python_code(relevance: Page) -> None:
-    rub(relevance)
-    relevance.locator(".picture").click(position={"x": 5, "y": 5})
-    relevance.wait_for_function("document.querySelector('.stage').__stage.current().dropped.length === 1")
-    relevance.get_by_role("button", name="Copy the command", exact=True).click()
-    relevance.get_by_text("cannot rub out squares").wait_for()
-    assert "ex = ex.drop_patches([(0, 0)])" in copied(relevance, "Copy as Python")
 
 
 def test_the_input_of_a_photo_is_saved_as_the_model_saw_it(

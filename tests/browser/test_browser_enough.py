@@ -33,7 +33,8 @@ def wide(window: Callable[..., Page], address: str) -> Page:
     return open_page(page, address)
 
 
-def test_trust_shows_verdict_and_curves_at_once_on_a_wide_screen(wide: Page) -> None:
+def check_verdict_and_curves(wide: Page) -> None:
+    """All are on a wide screen."""
     wide.locator(".trust").click()
     wide.get_by_role("button", name="Tested").wait_for()
     for part in (".finding .conclusion:not(:empty)", ".finding figure >> nth=0", ".finding figure >> nth=1"):
@@ -45,8 +46,7 @@ def test_trust_shows_verdict_and_curves_at_once_on_a_wide_screen(wide: Page) -> 
 
 
 def test_what_is_enough_and_what_is_needed_are_pictures_of_their_own(wide: Page) -> None:
-    wide.locator(".trust").click()
-    wide.get_by_role("button", name="Tested").wait_for()
+    check_verdict_and_curves(wide)
     headline = wide.locator(".headline").inner_text()
     before, picture = saved(wide, "SVG"), wide.locator(".picture").screenshot()
     wide.locator("button.enough").click()
@@ -81,7 +81,7 @@ def test_what_was_found_ends_with_what_it_was_asked_about(wide: Page) -> None:
         wide.get_by_role("button", name="Show what is enough").wait_for()
 
 
-def test_the_words_hold_for_what_is_shown(wide: Page) -> None:
+def test_the_words_hold_for_what_is_shown_and_a_file_says_what_is_rubbed_out(wide: Page) -> None:
     look_from(wide)
     invitation, sentence = wide.locator(".headline"), wide.locator(".sentence")
     invitation.filter(has_text="Choose a square: what does it look at?").wait_for()
@@ -91,9 +91,6 @@ def test_the_words_hold_for_what_is_shown(wide: Page) -> None:
     wide.wait_for_function("!document.querySelector('.sentence').textContent.includes('just before it answers')")
     wide.locator("[data-show=class]").click()
     invitation.filter(has_text="Choose a square to read its value.").wait_for()
-
-
-def test_a_file_says_that_squares_are_rubbed_out(wide: Page) -> None:
     rub(wide)
     wide.locator(".fewest").click()
     wide.wait_for_function(f"{STAGE}.current().dropped.length === 2")

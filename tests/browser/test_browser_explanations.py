@@ -7,7 +7,19 @@ import pytest
 
 from vit_demo.methods import METHODS
 
-from .choosing import STAGE, Page, bar, choose_method, method_button, middle_of, open_page, rub, settings, shown_result
+from .choosing import (
+    STAGE,
+    Page,
+    bar,
+    choose_method,
+    load_steps,
+    method_button,
+    middle_of,
+    open_page,
+    rub,
+    settings,
+    shown_result,
+)
 
 
 def map_when(page: Page, subject: str) -> np.ndarray:
@@ -76,6 +88,7 @@ def test_faithfulness_and_randomization_are_those_of_the_package(quick: Page):
     result = shown_result(quick)
     choose_method(quick, "AttnLRP")
     map_when(quick, "AttnLRP")
+    load_steps(quick)
     quick.get_by_role("button", name="Test these colours").click()
     quick.locator(".randomization", has_text="random weights").wait_for()
     found = result.faithfulness("attnlrp")
@@ -108,6 +121,7 @@ def test_a_map_about_no_class_is_tested_on_the_class_that_is_shown(quick: Page):
     map_when(quick, f"for {result.top(2)[1][0]} ")
     choose_method(quick, "Attention")
     quick.locator(".faithfulness .status", has_text=f"the probability of {result.top(1)[0][0]} with").wait_for()
+    load_steps(quick)
     quick.get_by_role("button", name="Test these colours").click()
     quick.get_by_role("button", name="Tested").wait_for()
     found = result.faithfulness("attention")
@@ -119,6 +133,7 @@ def test_every_method_is_compared_in_one_table(quick: Page):
     result = shown_result(quick)
     bar(quick, "4").click()
     quick.locator(".subject", has_text="for 4").wait_for()
+    load_steps(quick)
     quick.get_by_role("button", name="Compare all methods").click()
     quick.locator(".every tr.random").wait_for()
     assert quick.locator(".every caption").inner_text() == "Tested on 4 (logit), every method on the same class"
@@ -143,14 +158,12 @@ def test_every_method_is_compared_in_one_table(quick: Page):
     quick.locator(".every table").wait_for(state="hidden")
 
 
-def test_a_comparison_and_a_test_can_be_cancelled(opened: Page):
+def test_a_comparison_can_be_cancelled_and_the_docs_of_each_method_are_shown(opened: Page):
+    load_steps(opened)
     opened.get_by_role("button", name="Compare all methods").click()
     opened.locator(".every").get_by_role("button", name="Cancel").click()
     opened.locator(".table-status", has_text="Cancelled").wait_for()
     opened.get_by_role("button", name="Compare all methods").wait_for()
-
-
-def test_the_docs_of_each_method_are_shown(opened: Page):
     settings(opened).get_by_text("How is this computed?").click()
     opened.get_by_text("Source and details").click()
     opened.locator(".method-docs").get_by_role("link", name="arXiv:1706.03762").wait_for()
@@ -163,6 +176,7 @@ def test_the_docs_of_each_method_are_shown(opened: Page):
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(phone: Page, address: str):
     open_page(phone, address)
     choose_method(phone, "Relevance")
+    load_steps(phone)
     phone.get_by_role("button", name="Test these colours").tap()
     phone.get_by_role("button", name="All heads").tap()
     phone.locator("[data-mode=rub]").tap()

@@ -68,13 +68,14 @@ def requests(features: Page) -> Iterator[list[str]]:
     yield found
 
 
-def test_similarity_to_a_pinned_patch_is_the_packages(features: Page, seven: vit_demo.Exploration) -> None:
+def test_what_is_read_under_the_pointer_is_the_packages(features: Page, seven: vit_demo.Exploration) -> None:
     features.mouse.click(*point_at(features, 2, 4))
     expected = seven.similarity((2, 4))
     for row, column in ((2, 4), (3, 3), (0, 6), (6, 3)):
         features.mouse.move(*point_at(features, row, column))
         assert number(reading(features)) == pytest.approx(expected[row, column], abs=6e-3)
         assert features.locator(".subject").inner_text().startswith("square in row 3, column 5 ")
+    check_norms_segments_and_predictions(features, seven)
 
 
 def test_hovering_and_choosing_costs_no_request(features: Page, requests: list[str]) -> None:
@@ -96,7 +97,7 @@ def test_hovering_and_choosing_costs_no_request(features: Page, requests: list[s
     assert requests == []
 
 
-def test_norms_segments_and_predictions_are_the_packages(features: Page, seven: vit_demo.Exploration) -> None:
+def check_norms_segments_and_predictions(features: Page, seven: vit_demo.Exploration) -> None:
     norms, segments, lens = seven.norms(), seven.kmeans(5), seven.logit_lens(patches=True)[-1]
     for row, column in ((2, 3), (5, 1)):
         choose(features, "Norms")
@@ -133,6 +134,9 @@ def test_keys_move_the_patch_and_escape_leaves_it(features: Page) -> None:
     assert "cosine similarity 1.00" in spoken.inner_text()
     features.keyboard.press("Escape")
     features.locator(".subject", has_text="square in row 4, column 4").wait_for()
+    close_settings(features)
+    features.locator("#stage .predictions").get_by_role("button").nth(1).click()  # a class leads to its evidence
+    features.locator("#stage .subject", has_text="Libra FullGrad+").wait_for()
 
 
 def test_a_kept_picture_stands_beside_the_next(features: Page, seven: vit_demo.Exploration) -> None:
@@ -184,12 +188,6 @@ def test_an_example_photo_and_one_of_ones_own_beside_the_first(features: Page) -
         }""",
         arg=float(expected),
     )
-
-
-def test_a_class_leads_to_its_evidence(features: Page) -> None:
-    close_settings(features)
-    features.locator("#stage .predictions").get_by_role("button").nth(1).click()
-    features.locator("#stage .subject", has_text="Libra FullGrad+").wait_for()
 
 
 def test_nothing_overflows_on_a_phone_and_a_tap_chooses_a_patch(phone: Page, address: str) -> None:

@@ -16,8 +16,11 @@ NOW = f"(() => {{ const now = {STAGE}.film()?.now(); return now?.moment ? now : 
 
 
 def begin(page: Page, address: str, link: str = DIGIT, *, motion: bool = False) -> None:
-    """Opens a picture, and its film."""
+    """Opens a picture, and its film; a film before ends without its picture."""
     page.emulate_media(reduced_motion="no-preference" if motion else "reduce")
+    if page.url.startswith(address):
+        page.goto(f"{address}#picture=none")
+        page.wait_for_selector('.stage[data-ready="empty"]')
     open_page(page, f"{address}#{link}")
     page.locator(".tour").evaluate("button => { button.click(); button.click(); }")  # in a hurry
     page.wait_for_function(NOW)
@@ -92,9 +95,13 @@ def test_with_reduced_motion_it_is_a_row_of_steps(page: Page, address: str) -> N
     assert moment(page)["time"] == stopped["time"] == stopped["seconds"]
 
 
-@pytest.mark.parametrize("link", [DIGIT, "tab=photos&model=photos-tiny"], ids=["digit", "photo"])
-def test_its_numbers_are_those_of_the_package(page: Page, address: str, link: str) -> None:
-    begin(page, address, link)
+def test_its_numbers_are_those_of_the_package(page: Page, address: str) -> None:
+    for link in (DIGIT, "tab=photos&model=photos-tiny"):
+        begin(page, address, link)
+        check_numbers(page)
+
+
+def check_numbers(page: Page) -> None:
     result = shown_result(page)
     depths = [dict(ranking) for ranking in result.logit_lens()]
     for query in (None, 5):
@@ -130,21 +137,21 @@ def test_its_numbers_are_those_of_the_package(page: Page, address: str, link: st
 
 
 @pytest.mark.parametrize("size", [(390, 844), (390, 664)])
-@pytest.mark.parametrize("link", [DIGIT, "digit=8&patch_size=2", "tab=photos&model=photos-tiny"])
 def test_a_phone_is_not_widened_and_nothing_is_cut_off(
-    window: Callable[..., Page], address: str, size: tuple[int, int], link: str
+    window: Callable[..., Page], address: str, size: tuple[int, int]
 ) -> None:
     phone = window(size, "phone")
-    begin(phone, address, link)
-    places = set()
-    for _ in range(moment(phone)["beats"]):
-        assert phone.evaluate("document.documentElement.scrollWidth") == 390
-        view, line = (phone.locator(each).bounding_box() for each in (".view", ".film-line"))
-        assert view and line
-        assert view["y"] >= 0 and line["y"] + line["height"] <= size[1] - 60, "above the bar at the foot"
-        places.add((view["y"], line["y"]))
-        phone.keyboard.press("ArrowRight")
-    assert len(places) == 1, "nothing jumps"
+    for link in (DIGIT, "digit=8&patch_size=2", "tab=photos&model=photos-tiny"):
+        begin(phone, address, link)
+        places = set()
+        for _ in range(moment(phone)["beats"]):
+            assert phone.evaluate("document.documentElement.scrollWidth") == 390
+            view, line = (phone.locator(each).bounding_box() for each in (".view", ".film-line"))
+            assert view and line
+            assert view["y"] >= 0 and line["y"] + line["height"] <= size[1] - 60, "above the bar at the foot"
+            places.add((view["y"], line["y"]))
+            phone.keyboard.press("ArrowRight")
+        assert len(places) == 1, "nothing jumps"
 
 
 def click_at(page: Page, share_x: float, share_y: float) -> None:
@@ -153,7 +160,7 @@ def click_at(page: Page, share_x: float, share_y: float) -> None:
     page.mouse.click(box["x"] + share_x * box["width"], box["y"] + share_y * box["height"])
 
 
-def test_a_touch_opens_the_step_of_what_is_touched(page: Page, address: str) -> None:
+def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: Page, address: str) -> None:
     begin(page, address)
     go_to(page, "collect", 2)
     click_at(page, 0.02, 0.02)
@@ -174,8 +181,7 @@ def test_a_touch_opens_the_step_of_what_is_touched(page: Page, address: str) -> 
     page.locator(".steps .count", has_text="Step 2 of 8").wait_for()
     assert page.evaluate(f"{STAGE}.choices.tour.patch") == 15
 
-
-def test_a_block_below_and_the_line_lead_to_a_moment(page: Page, address: str) -> None:
+    # A block below and the line lead to a moment.
     begin(page, address)
     page.locator(".cell[data-block='3']").click()
     page.wait_for_function(f"({NOW}).moment.beat.block === 3 && ({NOW}).moment.depth === 4")

@@ -130,7 +130,7 @@ def test_back_forward_and_reload(opened: Page):
     assert shown(opened)["size"] == "7", "a reload keeps the other tab, too"
 
 
-def test_each_tab_remembers_its_picture_model_and_size(opened: Page):
+def test_each_tab_remembers_its_picture_model_and_size_and_the_last_line_is_ours(opened: Page, address: str):
     draw_and_wait(opened, 3)
     opened.get_by_label("Model", exact=True).select_option("digits-tiny")
     opened.locator("#patch-size").get_by_text("7", exact=True).click()
@@ -149,6 +149,14 @@ def test_each_tab_remembers_its_picture_model_and_size(opened: Page):
     opened.get_by_role("tab", name="Digit").press("End")
     opened.wait_for_function(f"!{STAGE}.current().pixelated")
     assert shown(opened) == photos
+
+    # The last line names API, source and licence, and no menu of Gradio is left.
+    assert opened.locator("footer").count() == 1, "Gradio's own is off"
+    assert opened.get_by_role("button", name="Settings", exact=True).count() == 0
+    links = opened.locator("footer a")
+    assert {link.get_attribute("target") for link in links.all()} == {"_blank"}, "the page and its address stay"
+    assert opened.request.get(f"{address}{links.first.get_attribute('href').removeprefix('./')}").ok
+    assert "MIT" in opened.locator("footer").inner_text()
 
 
 def test_copy_link_says_what_is_not_in_it(page: Page, address: str):
@@ -182,12 +190,3 @@ def test_dropped_patches_are_in_the_link_and_come_back(opened: Page, window: Cal
     rub(other)
     other.locator(".back").click()
     other.wait_for_function(f"{STAGE}.current().dropped.length === 0 && !location.hash.includes('removed=')")
-
-
-def test_the_last_line_names_api_source_and_licence_and_no_menu_of_gradio_is_left(opened: Page, address: str):
-    assert opened.locator("footer").count() == 1, "Gradio's own is off"
-    assert opened.get_by_role("button", name="Settings", exact=True).count() == 0
-    links = opened.locator("footer a")
-    assert {link.get_attribute("target") for link in links.all()} == {"_blank"}, "the page and its address stay"
-    assert opened.request.get(f"{address}{links.first.get_attribute('href').removeprefix('./')}").ok
-    assert "MIT" in opened.locator("footer").inner_text()

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import pytest
-
 from .choosing import (
     Page,
     close_settings,
@@ -21,12 +19,10 @@ CHOICES = "document.querySelector('.stage').__stage.choices"
 def seen_elsewhere(page: Page, window: Callable[..., Page], look: Callable[[Page], object], wanted: object) -> None:
     """The link shows the same to a visitor with a fresh browser, and after a reload."""
     settle_address(page)
-    other = window(kind="other visitor")
-    for view in (open_page(other, page.url), page):
-        view.reload()
-        view.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
-        assert look(view) == wanted
-        assert view.url == page.url
+    other = open_page(window(kind="other visitor"), page.url)
+    page.reload()
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+    assert look(other) == look(page) == wanted and other.url == page.url
 
 
 def test_features_with_a_second_picture(opened: Page, window: Callable[..., Page]) -> None:
@@ -134,9 +130,8 @@ def test_the_network_that_was_built(opened: Page, window: Callable[..., Page]) -
     seen_elsewhere(opened, window, look, look(opened))
 
 
-@pytest.mark.parametrize(
-    ("link", "shown"),
-    [
+def test_a_section_opens_whatever_a_link_says(page: Page, address: str) -> None:
+    for link, shown in (
         (
             "features&features=pca&features_block=999&features_patch=9999&second=nobody&segments=1",
             ".subject:text('block 6 of 6')",
@@ -151,11 +146,9 @@ def test_the_network_that_was_built(opened: Page, window: Callable[..., Page]) -
         ),
         ("build&network=nothing,depth:5", ".build .begin"),
         ("build&network=ViT-Tiny,depth:100000,embed_dim:0", ".build .fields"),
-    ],
-)
-def test_a_section_opens_whatever_a_link_says(page: Page, address: str, link: str, shown: str) -> None:
-    open_page(page, f"{address}#tab=digits&section={link}")
-    page.locator(shown).wait_for()
+    ):
+        open_page(page, f"{address}#tab=digits&section={link}")
+        page.locator(shown).wait_for()
 
 
 def test_on_a_phone_the_section_of_a_link_is_in_sight_in_the_header(phone: Page, address: str) -> None:

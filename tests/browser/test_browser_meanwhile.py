@@ -61,15 +61,6 @@ def test_a_link_asks_nothing_about_the_result_that_it_replaces(opened: Page):
     assert models == {"digits-tiny"} and "removed=2" in opened.url
 
 
-def test_what_is_still_shown_lets_the_pointer_through(opened: Page):
-    held: list[Route] = []
-    opened.route("**/vit_demo/request", lambda route: (held.append if is_map(route) else Route.continue_)(route))
-    choose_method(opened, "Occlusion")
-    opened.locator("#stage .outdated").wait_for()
-    opened.locator("#stage .picture").hover(position={"x": 20, "y": 20})
-    held[0].continue_()
-
-
 def test_the_back_button_leaves_patches_dropped(opened: Page):
     rub(opened)
     opened.locator("#stage .picture").click(position={"x": 20, "y": 20})
@@ -81,12 +72,18 @@ def test_the_back_button_leaves_patches_dropped(opened: Page):
     assert opened.evaluate(f"{STAGE}.current().dropped.length") == 1
 
 
-def test_a_file_dropped_on_the_drawing_tab_that_is_no_picture_gets_a_sentence(opened: Page):
+def test_a_file_that_is_no_picture_gets_a_sentence_and_what_is_still_shown_lets_the_pointer_through(opened: Page):
     opened.evaluate(DROP_WORDS)
     before = opened.evaluate(f"{STAGE}.current().run")
     opened.locator("#pad .problem", has_text="This is not a picture: choose a photo.").wait_for()
     assert opened.evaluate(f"{STAGE}.current().run") == before, "the drawing stays"
     assert opened.get_by_role("tab", name="Digit").get_attribute("aria-selected") == "true"
+    held: list[Route] = []
+    opened.route("**/vit_demo/request", lambda route: (held.append if is_map(route) else Route.continue_)(route))
+    choose_method(opened, "Occlusion")
+    opened.locator("#stage .outdated").wait_for()
+    opened.locator("#stage .picture").hover(position={"x": 20, "y": 20})
+    held[0].continue_()
 
 
 def test_a_network_built_without_a_picture_stays_when_one_comes(page: Page, address: str):

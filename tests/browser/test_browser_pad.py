@@ -15,7 +15,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.frontend.components import inputs
 from vit_demo.web.requests.packing import pack
 
-from .choosing import Browser, Page, settle_address, wait_a_moment, wait_until
+from .choosing import Browser, Page, wait_a_moment, wait_until
 
 Ink = np.ndarray
 received: list[str] = []  # the drawings, or names of examples, that the page has sent, in order
@@ -130,30 +130,6 @@ def test_undo_works_wherever_the_pad_was_used_last_and_only_there(pad: Page) -> 
     pad.keyboard.press("Control+z")
     wait_a_moment(pad)
     assert paper_ink(pad) > 0, "another part of the pad was used since"
-
-
-def test_the_eraser_takes_ink_away_from_a_drawing_and_from_an_example(page: Page, address: str) -> None:
-    open_pad(page, address)
-    draw(page, DOWN)
-    whole = ink_of(wait_for(page, 1))
-    page.get_by_role("button", name="Eraser").click()
-    draw(page, ACROSS)
-    cut = ink_of(wait_for(page, 2))
-    assert cut[140].max() == 0 and np.array_equal(cut[:100], whole[:100]) and np.array_equal(cut[180:], whole[180:])
-    assert page.evaluate("document.querySelector('#pad .paper').getContext('2d').getImageData(0, 0, 1, 1).data[3]") == 0
-    settle_address(page)
-    shared = page.url
-    page.get_by_role("button", name="Example 1").click()
-    wait_for(page, 3)
-    draw(page, ACROSS)
-    assert ink_of(wait_for(page, 4))[60, 140] > 0.5, "the rest of the example stays"
-    page.get_by_role("button", name="Clear").click()
-    draw(page, ACROSS)
-    wait_a_moment(page)
-    assert len(received) == 4, "there is nothing to erase"
-    page.goto("about:blank")
-    open_pad(page, address + "#" + shared.partition("#")[2])
-    assert np.array_equal(ink_of(wait_for(page, 1)), cut), "a link holds it"
 
 
 def test_the_hint_is_for_an_empty_paper_and_the_tab_leaves_a_drawing_alone(pad: Page) -> None:

@@ -80,7 +80,7 @@ def test_drawing_gets_a_prediction_and_the_first_stroke_counts(opened: Page):
 HAS_TRACE = "block => document.querySelector('.stage').__stage.current().traces.has(block)"
 
 
-def test_what_is_hovered_is_what_the_package_computes(opened: Page):
+def test_what_is_shown_is_what_the_package_computes_of_any_patch_size_and_model(opened: Page):
     expected = vit_demo.explore(example_picture(7), "digits-small", patch_size=4)
     settings(opened)
     for view, wanted in (
@@ -93,9 +93,11 @@ def test_what_is_hovered_is_what_the_package_computes(opened: Page):
             opened.wait_for_function(HAS_TRACE, arg=view["block"])
         found = opened.evaluate("v => Array.from(document.querySelector('.stage').__stage.map(v))", view)
         assert found == pytest.approx(wanted.ravel().tolist(), abs=3e-3)
+    close_settings(opened)
+    check_patch_sizes_and_presets(opened)
 
 
-def test_patch_size_and_preset_change_everything_with_them(opened: Page):
+def check_patch_sizes_and_presets(opened: Page) -> None:
     for size, tokens, grid in (("14", "5", [2, 2]), ("2", "197", [14, 14])):
         run = run_of(opened)
         opened.locator("#patch-size").get_by_text(size, exact=True).click()
@@ -142,7 +144,7 @@ def test_photos_good_and_bad(opened: Page, tmp_path: Path):
     assert rows > cols, "upright after its quarter turn"
 
 
-def test_everything_a_person_uses_has_a_name(opened: Page):
+def test_everything_a_person_uses_has_a_name_and_no_runs_are_remembered(opened: Page):
     show_photos(opened)
     nameless = opened.evaluate(
         """[...document.querySelectorAll('#columns :is(button, input, select, canvas[tabindex])')]
@@ -152,9 +154,6 @@ def test_everything_a_person_uses_has_a_name(opened: Page):
         .map(e => e.outerHTML.slice(0, 120))"""
     )
     assert nameless == []
-
-
-def test_the_page_remembers_no_runs_of_its_visitors(opened: Page):
     stored = opened.evaluate("JSON.stringify({...localStorage})")
     assert "data:image" not in stored and len(json.loads(stored)) < 10
 

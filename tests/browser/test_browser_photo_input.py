@@ -5,6 +5,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 import vit_demo
@@ -84,7 +85,7 @@ def test_a_photo_is_dropped_or_pasted_anywhere(opened: Page):
         opened.wait_for_function(f"{SOURCE}?.digit")  # what was on the paper is there again
 
 
-def test_removing_the_photo_removes_its_prediction(opened: Page):
+def test_removing_the_photo_removes_its_prediction_and_examples_have_names_and_sources(opened: Page):
     opened.evaluate(GIVE, ["paste", "body", photo_of("goldfish")])
     wait_for_upload(opened, "goldfish")
     opened.get_by_role("button", name="Remove photo").click()
@@ -94,9 +95,6 @@ def test_removing_the_photo_removes_its_prediction(opened: Page):
     opened.get_by_role("button", name="Lion").click()
     opened.wait_for_selector(f'.stage[data-top1="{LION}"]')
 
-
-def test_examples_have_names_and_their_source_is_shown(opened: Page):
-    opened.get_by_role("tab", name="Photo").click()
     names = opened.locator("#photos img").evaluate_all("all => all.map(image => image.alt)")
     assert names == [photo.title for photo in EXAMPLE_PHOTOS.values()]
     opened.get_by_role("button", name="Cathedral of Reims").click()
@@ -115,3 +113,35 @@ def test_a_camera_of_the_browser_takes_a_photo(page: Page, address: str):
     page.get_by_role("button", name="Hold").click()
     page.wait_for_function(f"{SOURCE}?.upload")
     assert page.locator("video.preview").is_hidden()
+
+
+FITS = {
+    "Centre": ("crop", "bright square, 60"),
+    "Stretch": ("squash", "stretched"),
+    "Whole": ("keep", "All of it, in"),
+}
+
+
+def test_the_part_that_the_network_gets_is_marked_in_the_photo_and_named(opened: Page, tmp_path: Path):
+    """A turned photo, 180 x 300: its middle is the square from 60 to 240."""
+    exif = Image.Exif()
+    exif[0x0112] = 6  # a quarter turn
+    Image.new("RGB", (300, 180), "orange").save(tmp_path / "turned.png", exif=exif)
+    opened.get_by_role("tab", name="Photo").click()
+    opened.locator("#photo input[type=file]").first.set_input_files(tmp_path / "turned.png")
+    opened.wait_for_function(f"{SOURCE}?.upload")
+    for name, (fit, words) in FITS.items():
+        opened.locator("#fit").get_by_text(name).click()
+        opened.wait_for_function(f"fit => {SOURCE}?.fit === fit", arg=fit)
+        opened.locator(".seen-part", has_text=words).wait_for()
+        bars = opened.locator("#fit, #fit label")
+        assert bars.evaluate_all("all => all.every(one => one.scrollWidth <= one.clientWidth)"), "nothing is cut off"
+        if fit != "crop":
+            opened.locator("#photo .frame").wait_for(state="hidden")  # all of it is in the picture
+            continue
+        opened.wait_for_function("document.querySelector('.crop').clientWidth > 20")
+        frame, part = opened.locator("#photo .frame").bounding_box(), opened.locator(".crop").bounding_box()
+        assert part and frame
+        assert part["width"] / part["height"] == pytest.approx(1, abs=0.02)
+        middle = [part["x"] + part["width"] / 2, part["y"] + part["height"] / 2]
+        assert middle == pytest.approx([frame["x"] + frame["width"] / 2, frame["y"] + frame["height"] / 2], abs=2)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+import vit_demo
 from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
@@ -69,12 +70,24 @@ def test_after_a_reload_there_is_no_result_of_another_tab(refused: Page) -> None
     assert refused.locator(".crop").is_hidden() and refused.locator(".seen-part").inner_text() == ""
 
 
-def test_the_next_photo_works(refused: Page) -> None:
+def test_the_next_photo_works_and_one_that_is_lost_says_so(refused: Page) -> None:
     Image.new("RGB", (300, 200), "orange").save(buffer := io.BytesIO(), "PNG")
     choose_file(refused, "wide.png", "image/png", buffer.getvalue())
     refused.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
     assert refused.locator(".result-status").is_hidden()
     refused.locator(".crop").wait_for()
+
+    choose_file(refused, "lion.jpg", "image/jpeg", EXAMPLE_PHOTOS["lion"].path.read_bytes())
+    is_the_lion = "label => document.querySelector('.stage[data-state=done]')?.dataset.top1 === label"
+    refused.wait_for_function(
+        is_the_lion, arg=vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
+    )
+    Path(refused.evaluate(f"{STAGE}.current().source.upload")).unlink()
+    get_engine()._results._entries.clear()
+    refused.locator("#patch-size").get_by_text("20", exact=True).click()
+    refused.locator(".result-status", has_text="not on the server: choose it again").wait_for()
+    refused.get_by_role("button", name="Goldfish").click()
+    refused.wait_for_function(f"{STAGE}.current()?.source.example === 'goldfish'")
 
 
 def test_a_lost_connection_shows_nothing_of_the_picture_before(opened: Page) -> None:
@@ -87,14 +100,3 @@ def test_a_lost_connection_shows_nothing_of_the_picture_before(opened: Page) -> 
     opened.locator(".view .retry").click()
     opened.wait_for_selector('.stage[data-top1="3"][data-state="done"]')
     assert opened.locator(".view .retry").is_hidden() and opened.locator(".message").inner_text() == ""
-
-
-def test_an_upload_that_is_lost_says_so(refused: Page) -> None:
-    choose_file(refused, "lion.jpg", "image/jpeg", EXAMPLE_PHOTOS["lion"].path.read_bytes())
-    refused.wait_for_function(f"{STAGE}.current()?.source.upload")
-    Path(refused.evaluate(f"{STAGE}.current().source.upload")).unlink()
-    get_engine()._results._entries.clear()
-    refused.locator("#patch-size").get_by_text("20", exact=True).click()
-    refused.locator(".result-status", has_text="not on the server: choose it again").wait_for()
-    refused.get_by_role("button", name="Goldfish").click()
-    refused.wait_for_function(f"{STAGE}.current()?.source.example === 'goldfish'")

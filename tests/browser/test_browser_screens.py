@@ -141,12 +141,11 @@ def test_on_a_large_desktop_all_settings_stand_beside_the_answer(window: Callabl
     drawer.wait_for(state="hidden")
 
 
-def test_a_large_desktop_shows_tokens_and_operations_of_each_patch_size(
-    window: Callable[..., Page], address: str
-) -> None:
+def test_a_large_desktop_shows_more_of_each_patch_size_and_the_heads(window: Callable[..., Page], address: str) -> None:
+    page = open_page(window, address, "large desktop")
     shown = "all => all.filter((one) => one.checkVisibility()).map((one) => one.textContent)"
-    for name, is_wide in (("large desktop", True), ("desktop", False)):
-        page = open_page(window, address, name)
+    for name, is_wide in (("desktop", False), ("large desktop", True)):
+        page.set_viewport_size({"width": SIZES[name][0], "height": SIZES[name][1]})
         names = page.locator(".size-names > *").evaluate_all(shown)
         assert names == ["pixels", "squares", "% right", *["tokens", "M operations"][: 2 * is_wide]]
         config, size = PRESETS["digits-small"].config, 4
@@ -154,9 +153,16 @@ def test_a_large_desktop_shows_tokens_and_operations_of_each_patch_size(
         chosen = page.locator("#patch-sizes label", has=page.locator(f"input[value='{size}']")).locator("small")
         numbers = [str(tokens), str(round(num_operations(config, size, tokens) / 1e6))]
         assert chosen.evaluate_all(shown)[2:] == numbers[: 2 * is_wide]
+    page.locator(".blocks .more").click()
+    cells = page.locator(".cell[data-peak]")
+    cells.nth(23).wait_for()
+    page.wait_for_function("scrollY > 0")
+    assert cells.nth(23).evaluate(IN_SIGHT)
+    peak = float(shown_result(page).attention_maps()[5, 3].max())
+    assert cells.nth(23).get_attribute("data-peak") == f"{100 * peak:.1f}\u00a0%"
 
 
-@pytest.mark.parametrize("name", ["large desktop", "desktop", "phone"])
+@pytest.mark.parametrize("name", ["large desktop", "phone"])
 def test_all_that_can_be_taken_away_opens_beside_the_picture(
     window: Callable[..., Page], address: str, name: str
 ) -> None:
@@ -184,9 +190,7 @@ def test_all_that_can_be_taken_away_opens_beside_the_picture(
     assert page.evaluate("scrollY") == before
 
 
-@pytest.mark.parametrize(
-    ("size", "link"), [((1280, 720), ""), ((1366, 768), "#lesson=3"), ((1280, 720), "#tab=photos")]
-)
+@pytest.mark.parametrize(("size", "link"), [((1366, 768), "#lesson=3"), ((1280, 720), "#tab=photos")])
 def test_on_a_low_screen_the_blocks_and_their_answers_are_in_sight(
     window: Callable[..., Page], address: str, size: tuple[int, int], link: str
 ) -> None:
@@ -197,17 +201,6 @@ def test_on_a_low_screen_the_blocks_and_their_answers_are_in_sight(
         assert part.evaluate(IN_SIGHT), part.inner_text()
     for part in (".ways .take", ".ways .settings", ".ways .trust", ".blocks .more"):
         assert page.locator(part).evaluate(IN_SIGHT), part
-
-
-def test_heads_say_their_largest_share_and_are_scrolled_into_sight(window: Callable[..., Page], address: str) -> None:
-    page = open_page(window, address, "large desktop")
-    page.locator(".blocks .more").click()
-    cells = page.locator(".cell[data-peak]")
-    cells.nth(23).wait_for()
-    page.wait_for_function("scrollY > 0")
-    assert cells.nth(23).evaluate(IN_SIGHT)
-    peak = float(shown_result(page).attention_maps()[5, 3].max())
-    assert cells.nth(23).get_attribute("data-peak") == f"{100 * peak:.1f}\u00a0%"
 
 
 def test_on_a_phone_the_tour_has_one_bar_at_the_foot(window: Callable[..., Page], address: str) -> None:

@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 
-from .choosing import STAGE, Page, Route, bar, choose_method, close_settings, open_page, rub, settings, shown_result
+from .choosing import (
+    STAGE,
+    Page,
+    Route,
+    bar,
+    choose_method,
+    close_settings,
+    load_steps,
+    open_page,
+    rub,
+    settings,
+    shown_result,
+)
 from .test_browser_explanations import drop, map_when
 
 
@@ -20,6 +32,7 @@ def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page
     found = map_when(quick, f"for {first} rather than {last}")
     np.testing.assert_allclose(found, result.heatmap("libra_fullgrad", first, against=last), atol=1e-5)
     quick.locator(".faithfulness .status", has_text="compares the difference of both scores").wait_for()
+    load_steps(quick)
     quick.get_by_role("button", name="Test these colours").click()
     quick.get_by_role("button", name="Tested").wait_for()
     areas = result.faithfulness("libra_fullgrad", label=first, against=last)
@@ -58,6 +71,7 @@ def test_an_improbable_class_is_tested_on_its_logit(quick: Page) -> None:
     map_when(quick, f"for {label} ")
     about = quick.locator(".faithfulness .status").inner_text()
     assert f"compares the score of {label}, because its probability is below 10\u00a0%, with" in about
+    load_steps(quick)
     quick.get_by_role("button", name="Test these colours").click()
     quick.get_by_role("button", name="Tested").wait_for()
     areas = result.faithfulness("libra_fullgrad", label=label)
@@ -149,7 +163,9 @@ def test_a_photo_loses_most_of_its_colours_below_a_map(page: Page, address: str)
     assert tinted < 0.5 * page.evaluate(channels)
 
 
-def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(opened: Page) -> None:
+def test_the_sentence_under_a_map_is_true_and_read_out_and_its_method_links_to_its_row_of_the_board(
+    opened: Page,
+) -> None:
     rub(opened)
     choose_method(opened, "Libra FullGrad+")
     values = map_when(opened, "Libra FullGrad+")
@@ -163,8 +179,6 @@ def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(opened:
     opened.locator(".picture").hover()
     opened.wait_for_function("text => document.querySelector('.value').innerText !== text", arg=sentence)
 
-
-def test_a_method_links_to_its_row_of_the_board(opened: Page) -> None:
     choose_method(opened, "Relevance")
     settings(opened).get_by_text("How is this computed?").click()
     with opened.context.expect_page() as linked:

@@ -106,9 +106,8 @@ def test_no_request_is_sent_letter_by_letter_and_too_much_gets_a_sentence(page: 
     enter(page, "")
     wait_for_words(page, ["a lion", "a cat", "a rock"])
 
-
-def test_other_models_have_no_words_and_keep_those_of_this_one(page: Page, address: str) -> None:
-    open_page(page, f"{address}#tab=photos&model=words/clip&photo=lion&words=lion,a cat")
+    # Other models have no words, and keep those of this one.
+    enter(page, "lion, a cat")
     wait_for_words(page, ["lion", "a cat"])
     page.locator("#preset").select_option("photos-tiny")
     page.wait_for_function(f"{STAGE}.current()?.source.preset === 'photos-tiny'")

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
@@ -58,33 +59,45 @@ def test_an_address_that_is_none_of_this_machine_gets_a_sentence(arguments, caps
     assert error.count("\n") == 1 and "choose one of this machine" in error
 
 
+def closed(mode: str = "w") -> TextIO:
+    """A pipe that nobody reads."""
+    read, write = os.pipe()
+    os.close(read)
+    return os.fdopen(write, mode)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="shells differ")
 @pytest.mark.parametrize(
-    ("command", "code", "message", "written"),
-    [
-        ("{} presets >/dev/full", 2, "The output cannot be written (No space left on device)", ""),
-        ("{} explain three.png --preset digits-tiny --html a.html >/dev/full", 2, "cannot be written", ""),
-        ("{{ {} explain three.png 3.png --preset digits-tiny --out made; }} | true", 0, "", "made/3-input.png"),
-        ("{} explain three.png --preset digits-tiny --html report.html 2>&-", 0, "", "report.html"),
-    ],
-    ids=["full disk", "full disk and a report", "nobody reads it", "no standard error"],
+    ("end", "code", "message"), [(">/dev/full", 2, "cannot be written (No space left on device)"), ("| true", 0, "")]
 )
-def test_an_output_that_cannot_be_written(command, code, message, written, tmp_path):
+def test_a_program_ends_whatever_takes_its_output(end, code, message):
+    line = f"set -o pipefail; {sys.executable} -m vit_demo presets {end}"  # which starts quickly
+    root = Path(vit_demo.__file__).parents[1]
+    done = subprocess.run(["bash", "-c", line], cwd=root, capture_output=True, text=True, check=False)
+    assert (done.returncode, message in done.stderr, "Traceback" in done.stderr) == (code, True, False), done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="has no /dev/full")
+@pytest.mark.parametrize(
+    ("stream", "output", "code", "out", "written"),
+    [
+        ("stdout", Path("/dev/full").open, 2, "--html=a.html", ""),
+        ("stdout", closed, 0, "--out=made", "made/3-input.png"),
+        ("stderr", lambda _: None, 0, "--html=a.html", "a.html"),
+    ],
+    ids=["full disk", "nobody reads it", "no standard error"],
+)
+def test_an_output_that_cannot_be_written(stream, output, code, out, written, tmp_path, monkeypatch, capsys):
     for name in ("three.png", "3.png"):
         example_picture(3).rotate(0 if name == "3.png" else 5).save(tmp_path / name)
-    line = "set -o pipefail; " + command.format(f"{sys.executable} -m vit_demo")
-    env = os.environ | {"PYTHONPATH": str(Path(vit_demo.__file__).parents[1])}
-    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert (done.returncode, message in done.stderr, "Traceback" in done.stderr) == (code, True, False), done.stderr
-    assert (tmp_path / written).exists()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(f"sys.{stream}", output("w"))
+    assert main(["explain", "three.png", "3.png", "--preset", "digits-tiny", out]) == code
+    assert ("cannot be written" in capsys.readouterr().err) == (code == 2)
+    assert Path(written).exists()
 
 
 def test_a_closed_pipe_ends_a_program_that_has_nothing_else_to_do(monkeypatch):
-    def closed() -> TextIO:
-        read, write = os.pipe()
-        os.close(read)
-        return os.fdopen(write, "w")
-
     with closed() as out, closed() as error:
         monkeypatch.setattr("sys.stdout", out)
         print_lines("one", more_to_do=True)
@@ -143,15 +156,16 @@ def test_no_escape_sequence_of_a_file_name_reaches_the_terminal(tmp_path, monkey
     ],
     ids=" ".join,
 )
-def test_pictures_may_have_any_names(tmp_path, command):
+def test_pictures_may_have_any_names(tmp_path, monkeypatch, command):
     digit = Image.new("L", (28, 28), 255)
     digit.paste(0, (12, 4, 15, 24))
     (tmp_path / "pictures").mkdir()
     for name in (b"k\xe4se.png", b"\xff\xfe.png", "a\u202eb.png".encode(), b"=1\n.png"):
         digit.save(tmp_path / "digit.png")
         (tmp_path / "digit.png").rename(tmp_path / "pictures" / os.fsdecode(name))
-    run = [sys.executable, "-m", "vit_demo", command[0], "pictures", *command[1:]]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONIOENCODING": "utf-8:strict"}
-    done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True)
-    assert done.returncode == 0, done.stderr.decode(errors="replace")[-1500:]
-    assert done.stdout.decode()
+    monkeypatch.chdir(tmp_path)
+    for stream in ("stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}", TextIOWrapper(BytesIO(), encoding="utf-8", errors="strict"))
+    assert main([command[0], "pictures", *command[1:]]) == 0
+    sys.stdout.flush()
+    assert sys.stdout.buffer.getvalue().decode()

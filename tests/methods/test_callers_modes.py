@@ -16,7 +16,7 @@ from vit_demo.methods import METHODS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 X = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-MODES = {"inference_mode": torch.inference_mode, "no_grad": torch.no_grad, "enable_grad": torch.enable_grad}
+MODES = {"inference_mode": torch.inference_mode, "no_grad": torch.no_grad}
 ASKED: dict[str, Callable[[Exploration], Any]] = {
     "gradient": lambda ex: ex.gradient(3),
     "randomization": lambda ex: ex.randomization("relevance", 3),

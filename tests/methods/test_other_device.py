@@ -1,12 +1,15 @@
 """Every method on a device that is not the CPU: a simulated one with numbers, and CUDA's without (``FakeTensorMode``).
 
-The first compares all numbers with the CPU's, backward passes included, and refuses to mix devices. It computes on the
-CPU, so it says nothing about the kernels of an accelerator, their precision, memory, streams or threads. The second
-runs forward passes as on CUDA: shapes, devices and dtypes, without numbers. It has no backward, because the autograd
-engine asks for a CUDA context, and no method that reads a number to decide what to compute.
+The first compares all numbers with the CPU's, backward passes included, and refuses to mix devices, and float64, which
+Apple's MPS has not. It computes on the CPU, so it says nothing about the kernels of an accelerator, their precision,
+memory, streams or threads. The second runs forward passes as on CUDA: shapes, devices and dtypes, without numbers. It
+has no backward, because the autograd engine asks for a CUDA context, and no method that reads a number to decide what
+to compute.
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.other_device import THERE, OtherDevice, moved
 from vit_demo import features, metrics
-from vit_demo.methods import METHODS
+from vit_demo.methods import METHODS, attention_from, attention_matrix, attention_to, logsumexp, rollout
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.resample import num_bytes
 from vit_demo.trace import OwnViT, Trace, TracedViT, adapt
@@ -25,56 +28,94 @@ from vit_demo.trace import OwnViT, Trace, TracedViT, adapt
 Make = Callable[..., TracedViT]
 
 
+KEPT = torch.tensor([[0, 2, 3, 5, 8, 11, 13]])
+LAYOUTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
+    "as stored": ({}, [{}, {"against": 2}]),
+    "mean of patches": ({"pool": "mean", "class_token": False}, [{"kept_patches": KEPT}]),
+    "registers": ({"layer_scale": 0.5, "num_registers": 2}, [{"patch_size": 8}]),
+    "per head": ({"pos_embed": "sincos", "projection": "per_head", "layer_scale": 0.5}, [{}]),
+    "timm": ({}, [{}, {"kept_patches": KEPT}]),
+}
+"""Fields of a network, and options with which maps of it are computed."""
+
+
 def close(found: Tensor, expected: Tensor) -> bool:
     assert found.device == THERE and found.shape == expected.shape and found.dtype == expected.dtype
     return torch.allclose(found.to("cpu"), expected, rtol=1e-4, atol=1e-5 * float(expected.abs().max()))
 
 
-@pytest.fixture(params=["own", "own, mean of patches", "timm"])
-def both(request: pytest.FixtureRequest, network: Make) -> tuple[TracedViT, TracedViT]:
+@pytest.fixture(params=LAYOUTS)
+def layout(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def both(layout: str, network: Make) -> tuple[TracedViT, TracedViT]:
     """A network here and the same there."""
-    if request.param != "timm":
-        here = network(**({"pool": "mean", "class_token": False} if "mean" in request.param else {}))
+    if layout != "timm":
+        here = network(**LAYOUTS[layout][0])
         with OtherDevice():
             return here, OwnViT(moved(here.module))
-    module = timm.create_model("vit_tiny_patch16_224", img_size=16, patch_size=4, num_classes=5, depth=2).eval()
+    module = timm.create_model("vit_tiny_patch16_224", img_size=16, patch_size=4, num_classes=5, depth=1).eval()
     with OtherDevice():
         return adapt(module, 16), adapt(moved(module), 16)
 
 
+def there_too(value: Any) -> Any:
+    return value.to(THERE) if isinstance(value, Tensor) else value
+
+
 @pytest.mark.parametrize("name", METHODS)
-def test_a_method_gives_the_same_numbers(name: str, both: tuple[TracedViT, TracedViT]):
+def test_a_method_gives_the_same_numbers(name: str, both: tuple[TracedViT, TracedViT], layout: str):
     (here, there), method = both, METHODS[name]
     target = (1,) if method.class_specific else ()
     images = torch.randn(1, 3, 16, 16)
-    kept = torch.tensor([[0, 1, 3, 4, 5, 6, 9, 10, 12, 15]])
-    with OtherDevice():
-        for options in ({}, {"kept_patches": kept}, *[{"against": 2}] * method.compares_classes):
-            expected = method.compute(here, images, *target, **options)
-            options = {n: x.to(THERE) if isinstance(x, Tensor) else x for n, x in options.items()}
+    for options in LAYOUTS[layout][1]:
+        if "against" in options and not method.compares_classes:
+            continue
+        expected = method.compute(here, images, *target, **options)
+        with OtherDevice():
+            options = {option: there_too(value) for option, value in options.items()}
             assert close(method.compute(there, images.to(THERE), *target, **options), expected), options
 
 
-def test_tokens_curves_and_sizes_are_the_same(both: tuple[TracedViT, TracedViT]):
+def test_tokens_maps_curves_and_sizes_are_the_same(both: tuple[TracedViT, TracedViT]):
     here, there = both
     images, order = torch.randn(1, 3, 16, 16), torch.randn(4, 4)
+    traces = Trace(), Trace()
     with OtherDevice():
         for found, expected in zip(
             features.patch_tokens(there, images.to(THERE)), features.patch_tokens(here, images), strict=True
         ):
             assert close(found, expected)
         assert close(features.logit_lens(there, images.to(THERE)), features.logit_lens(here, images))
-        zeros = torch.zeros_like(images)
-        expected = metrics.faithfulness(here, images, 1, order, zeros)
-        found = metrics.faithfulness(
-            there, *(x.to(THERE) if x is not None else 1 for x in (images, None, order, zeros))
-        )
-        assert np.allclose(found.deletion, expected.deletion, atol=1e-5)
-        assert np.allclose(found.insertion, expected.insertion, atol=1e-5)
-        traces = Trace(), Trace()
         here(images, traces[0])
         there(images.to(THERE), traces[1])
         assert traces[1].q[0].device == THERE and traces[1].num_bytes > 0
+        for make in (
+            *(partial(rollout, query=query) for query in (3, None)),
+            *(partial(attention_from, block=-1, query=query) for query in (0, None)),
+            partial(attention_to, block=0, key=3),
+            partial(attention_matrix, block=0),
+            lambda trace: logsumexp(trace.q[0], trace.k[0]),
+        ):
+            assert close(make(traces[1]), make(traces[0]))
+    for baseline in (torch.zeros_like(images), metrics.blur(images, 8)):
+        given = (images, 1, order, baseline)
+        expected = metrics.faithfulness(here, *given, seeds=2, kept_patches=KEPT)
+        with OtherDevice():
+            found = metrics.faithfulness(there, *map(there_too, given), seeds=2, kept_patches=KEPT.to(THERE))
+        assert np.allclose(found.deletion, expected.deletion, atol=1e-5)
+        assert np.allclose(found.random_insertion, expected.random_insertion, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["rollout", "relevance"])
+def test_a_randomized_network_gives_the_same_maps(network: Make, method: str):
+    here, images = network(), torch.randn(1, 3, 16, 16)
+    expected = metrics.randomization(here, images, 1, method)
+    with OtherDevice():
+        found = metrics.randomization(OwnViT(moved(here.module)), images.to(THERE), 1, method)
+    assert found == pytest.approx(expected, abs=1e-3)
 
 
 def test_another_patch_size_is_derived_there(network: Make):
@@ -86,12 +127,15 @@ def test_another_patch_size_is_derived_there(network: Make):
             assert close(there(images.to(THERE), patch_size=size), here(images, patch_size=size))
 
 
-def test_operations_on_both_devices_are_refused():
+def test_operations_on_both_devices_and_float64_are_refused():
     with OtherDevice():
         there = torch.ones(3, device=THERE)
         assert there.device == THERE and float((there + 1).sum()) == 6
         with pytest.raises(RuntimeError, match="two devices"):
             there + torch.ones(3)
+        for wide in (there.double, lambda: torch.from_numpy(np.ones(3)).to(THERE)):
+            with pytest.raises(TypeError, match="no float64"):
+                wide()
 
 
 def test_memory_is_counted_by_storage_also_where_addresses_cannot_be_read():

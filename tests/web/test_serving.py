@@ -322,13 +322,13 @@ import os, sys
 class Finder:
     def find_spec(self, name, *_):
         if name == "numpy":
-            print(os.environ.get("OPENBLAS_NUM_THREADS"))
+            sys.exit(os.environ.get("OPENBLAS_NUM_THREADS") != "1")
 sys.meta_path.insert(0, Finder())
 import vit_demo.web.server
 """
     given = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=given, check=True)
-    assert found.stdout.split()[0] == "1"
+    program += 'raise AssertionError("it imports no numpy")\n'
+    assert subprocess.run([sys.executable, "-c", program], env=given, check=False).returncode == 0
 
 
 def test_a_server_that_stops_is_not_said_to_hang(monkeypatch):
@@ -336,23 +336,6 @@ def test_a_server_that_stops_is_not_said_to_hang(monkeypatch):
     jobs.close()
     reply = run(server.healthz(None))
     assert (reply.status_code, json.loads(reply.body)) == (503, {"status": SHUTTING_DOWN})
-
-
-def test_a_page_below_a_path_asks_for_everything_below_it(monkeypatch):
-    monkeypatch.setenv("GRADIO_ROOT_PATH", "/demo")
-    monkeypatch.setenv("VIT_DEMO_PROXY", "1")
-    page = server.launch("127.0.0.1", wait=False)
-    try:
-        headers = {"x-forwarded-host": "example.org", "x-forwarded-proto": "https"}
-        with urlopen(Request(f"{page.local_url}", headers=headers), timeout=PATIENCE) as response:
-            text = response.read().decode()
-        assert set(re.findall(r'"root":"(.*?)"', text)) == {"https://example.org/demo"}
-        relative = set(re.findall(r'(?:src|href)="\./(.+?)"', text))
-        assert any("vit_demo" in path for path in relative) and any("assets" in path for path in relative)
-        for path in relative:  # of which the proxy takes /demo off
-            assert get(page.server_port, f"/{path}")
-    finally:
-        page.close()
 
 
 @pytest.fixture

@@ -91,6 +91,7 @@ def test_of_a_map(network, method):
     assert allocated <= 1.05 * costs.backward(model.config, model.patch_size).nbytes
 
 
+@pytest.mark.parametrize("network", ["few tokens", "many heads", "photos"], indirect=True)
 @pytest.mark.parametrize(("method", "options"), [("occlusion", {}), ("integrated_gradients", {"steps": 64})])
 def test_of_many_passes(network, method, options):
     model, images = network

@@ -60,8 +60,11 @@ def small_timm(**cfg) -> nn.Module:
     return module
 
 
-@pytest.mark.parametrize("mode", ["center", "squash", "border"])
-@pytest.mark.parametrize(("crop", "interpolation"), [(1.0, "bicubic"), (0.95, "bilinear"), (0.7, "bicubic")])
+@pytest.mark.parametrize(
+    ("mode", "crop", "interpolation"),
+    [("center", 1.0, "bicubic"), ("center", 0.7, "bicubic"), ("squash", 0.95, "bilinear"), ("squash", 0.7, "bicubic"),
+     ("border", 0.95, "bilinear"), ("border", 0.7, "bicubic")],
+)  # fmt: skip
 def test_timm_to_the_pixel(mode, crop, interpolation, tmp_path):
     mean, std = (0.2, 0.4, 0.6), (0.3, 0.2, 0.1)
     module = small_timm(crop_mode=mode, crop_pct=crop, interpolation=interpolation, mean=mean, std=std)

@@ -195,7 +195,7 @@ def already_probabilities(rows: Tensor, bounded: Callable[..., Any] | None) -> A
     ``bounded`` is the sigmoid or the like that followed the last linear map, if one did. ``PresetError`` if they are a
     function of probabilities.
     """
-    x, rounding = rows.double(), 1e-4 + 4 * torch.finfo(rows.dtype).eps
+    x, rounding = rows.cpu().double(), 1e-4 + 4 * torch.finfo(rows.dtype).eps
     sums, within = x.sum(1), bool(((x >= 0) & (x <= 1 + rounding)).all())
     if x.shape[1] > 1 and bool((x >= 0).all() and sums[0] > 0 and ((sums - sums[0]).abs() <= rounding * sums[0]).all()):
         return "softmax"  # in per cent, too

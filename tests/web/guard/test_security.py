@@ -105,9 +105,9 @@ def with_field(kind: str, field: str, value: Any) -> dict[str, Any]:
 
 
 ABOUT_A_RESULT = [name for name, kind in KINDS.items() if isinstance(kind, RequestKind)]
-SOURCE = ("drawing", "digit", "example", "upload", "preset", "fit", "patch_size", "dropped")
 ATTACKED = {
-    **dict.fromkeys(ABOUT_A_RESULT, SOURCE),
+    **dict.fromkeys(ABOUT_A_RESULT, ("upload",)),
+    "result": ("drawing", "digit", "example", "upload", "preset", "fit", "patch_size", "dropped"),
     "model": ("name", "kind"),
     "method_docs": ("method", "kind"),
 }

@@ -97,6 +97,7 @@ def light(kind: str) -> dict[str, Any]:
         sent |= {"preset": "digits-tiny", "patch_size": 14, "classes": one}
     if kind == "train":
         sent["begin"] |= {"steps": 1, "num_digits": 10, "learning_rate": 0.001, "shuffle_labels": False}
+        sent["begin"]["config"] |= {"patch_size": 14, "embed_dim": 16, "depth": 1, "num_heads": 2}
         sent |= {"source": {"example": "digit-3"}}
     return sent
 
@@ -108,10 +109,10 @@ def fields_of(kind: str) -> set[Path]:
     if is_dataclass(about):
         found |= {(field.name,) for field in fields(about)}
     if isinstance(KINDS[kind], RequestKind):
+        found |= {("source",)}
+    if kind == "result":  # one function reads the source for every kind
         own = {field.name for field in fields(parse.ResultRequest)} - {"source"}
-        found |= {("source",), *(("source", name) for name in own | parse.PICTURE_FIELDS.keys())}
-    if kind == "result":
-        found |= {("live",), ("source", "frame")}
+        found |= {("live",), *(("source", name) for name in own | {"frame"} | parse.PICTURE_FIELDS.keys())}
     if kind == "tokens":
         found |= {("other", name) for name in parse.PICTURE_FIELDS}
     if kind == "network":
