@@ -384,3 +384,23 @@ test("the early answer of a block is its most likely class", () => {
   assert.equal(found.length, 6);
   assert.equal(earlyOf(ten(0.9)), null, "of many classes they are asked for");
 });
+
+test("what it is is asked below each answer that is unsure, and behind a word below each other", () => {
+  for (const [seven, three, doubt] of DOUBTS) {
+    assert.equal(frame({ result: ten(seven, three) }).ask, doubt === "sure" ? "folded" : "open", `${seven}`);
+  }
+  assert.equal(frame({ result: resultOf([]) }).ask, "open", "a network without classes");
+  const without = ten(0.2, 0.1, { dropped: [3] });
+  const never = [{ live: true }, { at: 0 }, { isFilm: true }, { result: null }, { result: without, whole: ten(0.9) }];
+  for (const part of never)
+    assert.equal(frame({ result: ten(0.2), ...part }).ask, "none", JSON.stringify(Object.keys(part)));
+});
+
+test("a network that was taught asks for its first class, until the visitor has drawn", () => {
+  const next = (part) => frame({ result: ten(0.9), isOwn: false, taught: "house", ...part }).headline;
+  assert.equal(next({}).next, "Now you: draw me “house”.");
+  assert.equal(next({ task: "photos" }).next, "Now you: show me “house”.");
+  for (const part of [{ isOwn: true }, { taught: null }, { verb: "rub" }])
+    assert.doesNotMatch(next(part).next, /draw me/);
+  assert.equal(next({ result: null }).text, "Now you: draw me “house”.", "not a digit");
+});

@@ -6,7 +6,7 @@ import { inkLength } from "../pad/strokes.js";
 import { camera, showWays } from "../shared/camera.js";
 import { isNew, setProgress, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
-import { modelInput, pageState, photoNews } from "../shared/pageState.js";
+import { menuModels, modelInput, pageState, photoNews } from "../shared/pageState.js";
 import { viewOf } from "./choices.js";
 import { targetOf } from "./format.js";
 import { frameOf } from "./frame.js";
@@ -76,13 +76,22 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
     isLoading: stage.host.dataset.ready === "loading",
     isOnPaper: isPaper(stage),
     isOwn: sketch.isOwn(),
+    taught: taughtOf(result),
     invites: stage.isInvited,
+    isFilm: Boolean(stage.film),
     found: result && parts.challenge.found(),
     isTried: parts.dropping.canUndo(),
     beat: pageState.get()?.view.beat ?? null,
     best: whole && verbOf(stage, choices) === "rub" ? bestOf(whole) : null,
     drawing: drawing && { ...drawing, methods, error: parts.dropping.error() },
   };
+}
+
+/** The first class of a network that was taught, or null. */
+function taughtOf(result) {
+  const state = pageState.get();
+  const preset = result?.source.preset ?? state?.[state.task]?.preset;
+  return menuModels.latest().get(preset)?.first ?? null;
 }
 
 /** The scene of the result on the stage, with all that its views draw. */
