@@ -153,7 +153,11 @@ def test_what_it_calls_a_digit_is_named_below_the_answer_taught_tricked_and_aske
     page.get_by_role("button", name="Look into it").click()
     page.wait_for_function(f"{STAGE}.current()?.source.preset === document.querySelector('#preset').value")
     assert "draw me" not in page.locator(".headline").inner_text(), "who has drawn it is not asked to"
-    other = open_page(page.context.new_page(), page.url)
+    address_of_it = page.url
+    page.get_by_role("button", name="Back to Digits, small").click()
+    page.wait_for_function(f"{STAGE}.current()?.source.preset === 'digits-small'")
+    assert page.locator("#choices .offer").is_hidden()
+    other = open_page(page.context.new_page(), address_of_it)
     other.locator(".headline", has_text="Now you: draw me “house”.").wait_for()
     assert sorted(predictions(other)) == ["a digit", "house"]
 
