@@ -404,3 +404,21 @@ test("a network that was taught asks for its first class, until the visitor has 
     assert.doesNotMatch(next(part).next, /draw me/);
   assert.equal(next({ result: null }).text, "Now you: draw me “house”.", "not a digit");
 });
+
+test("a square is guessed before the colours are shown, and then told what it costs", () => {
+  const whole = ten(0.9);
+  const rub = (part) => frame({ verb: "rub", result: whole, ...part });
+  assert.equal(rub({}).guess, "offer");
+  const never = [{ verb: "draw" }, { live: true }, { isTried: true }, { found: { patches: [1] } }];
+  for (const part of never) assert.equal(rub(part).guess, "none", JSON.stringify(part));
+  assert.equal(rub({ result: resultOf([0.9, 0.1], { scores: "sigmoid" }) }).guess, "none");
+  assert.equal(rub({ result: ten(0.9, 0.02, { dropped: [4] }), whole }).guess, "none");
+
+  const asked = rub({ guess: { patch: null, losses: null } });
+  assert.deepEqual([asked.guess, asked.headline.next], ["asked", "Guess: which square does it need most? Mark it."]);
+  const losses = Float32Array.from({ length: 16 }, (_, i) => (i === 6 ? Math.log(2) : 0.01 * i));
+  const told = (patch, all = losses) => plain(rub({ guess: { patch, losses: all } }).headline.text);
+  assert.equal(told(6), "Right: it needs row 2, column 3 most. Without it 7 keeps 45.0 %.");
+  assert.equal(told(15), "Not this one: it needs row 2, column 3 most. Without it 7 keeps 45.0 %.");
+  assert.equal(told(15, null), "You marked row 4, column 4 …", "while it is computed");
+});

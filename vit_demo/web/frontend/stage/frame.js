@@ -5,6 +5,7 @@
 import { constants } from "../shared/constants.js";
 import { english, translate } from "../shared/language.js";
 import { barOf, isUnsure, placeOf, probabilityOf } from "./format.js";
+import { QUESTION, stateOf, toldOf } from "./guess.js";
 import { captionOf, PAPER, scaleOf } from "./mapWords.js";
 import { guessesOf } from "./moments.js";
 import { challengeOf, goalOf, isFlipped, isFound, leading, ropeOf, withoutOf } from "./rubbing.js";
@@ -42,7 +43,7 @@ export const countOf = (result, whole) => result.dropped.length - whole.dropped.
  * What the first screen shows. `given` is {verb, task, result, whole, live, moments, at, choices, map}: `live` says that
  * the result is one of a stroke that is still being drawn, `moments` is what was said before, `at` the one that is looked at;
  * `found` is what a search for the fewest squares found, with the squares that are rubbed out then; `isTried` whether the visitor
- * has rubbed any out, `best` with how few he has changed the answer before, `beat` with how few somebody else has; `isFilm` whether the film is in its place; `invites` whether the
+ * has rubbed any out, `best` with how few he has changed the answer before, `beat` with how few somebody else has; `guess` the square that was marked as the one that is needed most, with what is lost without each; `isFilm` whether the film is in its place; `invites` whether the
  * drawing was the page's own; `drawing` is what is painted, with all that its caption is made from; `isOwn` whether it is the visitor's, `taught` what the network was taught first, if it was; `isLooking` whether the map can be that of a square.
  *
  * @param {any} given
@@ -59,6 +60,7 @@ export function frameOf(given) {
     line: verb === "rub" ? ropeOf(of) : stripOf(of),
     doubt: of.doubt,
     ask: askOf(of),
+    guess: stateOf(of),
     isFlip: of.isFlip,
     caption: result && given.drawing ? captionOf(given.drawing) : null,
     label: given.isOnPaper && verb === "draw" ? PAPER : null,
@@ -101,6 +103,7 @@ function headlineOf(of) {
   const count = result.dropped.length; // in a notebook the whole picture may not be there to compare with
   if (verb === "look" && isSquareSeen(of)) return lookOf(of);
   if (count > 0) return withoutOf(of, count);
+  if (stateOf(of) === "told") return toldOf(of);
   if (of.doubt === "none") return english("This network has no classes: it turns each square into a list of numbers.");
   return nowOf(of);
 }
@@ -144,6 +147,9 @@ function nextOf(of) {
   if (verb === "draw" && of.taught && !of.isOwn) return askedFor(of, of.taught);
   if (verb === "draw") return invites ? english("Now you: draw a digit.") : "";
   if (verb !== "rub" || whole.predictions.length < 2) return "";
+  const guessed = stateOf(of);
+  if (guessed === "asked") return QUESTION;
+  if (guessed === "told") return "";
   const count = countOf(result, whole);
   if (found && !found.patches) {
     return translate("It says {name} in all that was tried, down to every single last square.", {
