@@ -4,9 +4,12 @@ import json
 import re
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from PIL import Image
 
+import vit_demo
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.method_docs import lesson
 
 from ..percentages import percentage
@@ -141,3 +144,25 @@ def test_who_changes_the_answer_is_told_with_how_many_squares_and_the_best_is_ke
     headline.get_by_text("No fewer are known.").wait_for()
     flip((0, 3))
     headline.get_by_text("The fewest known: 2.").wait_for()
+
+
+def test_a_guess_hides_the_colours_and_then_shows_what_is_lost_without_each_square(page: Page, address: str) -> None:
+    open_page(page, f"{address}#digit=8&patch_size=7")
+    page.locator("[data-mode=rub]").click()
+    page.get_by_role("button", name="Guess first").click()
+    page.wait_for_selector(".stage.guessing")
+    assert page.locator(".blocks").is_hidden() and page.locator(".meaning").is_hidden(), "nothing tells it"
+    box = page.locator(".picture").bounding_box()
+    assert box
+    page.mouse.click(box["x"] + 0.6 * box["width"], box["y"] + 0.4 * box["height"])
+    ex = vit_demo.explore(example_picture(8), "digits-small", patch_size=7)
+    losses = ex.heatmap("occlusion")
+    row, column = np.unravel_index(losses.argmax(), losses.shape)
+    left = 100 * ex.top(1)[0][1] * np.exp(-losses.max())
+    page.locator(".headline", has_text=f"it needs row {row + 1}, column {column + 1} most").wait_for()
+    assert f"8 keeps {left:.1f} %" in page.locator(".headline").inner_text().replace("\u00a0", " ")
+    assert page.evaluate(f"{STAGE}.choices.dropped") is None, "a mark rubs nothing out"
+    assert page.evaluate(f"{STAGE}.choices.method") == "occlusion"
+    page.locator("[data-mode=draw]").click()
+    page.locator("[data-mode=rub]").click()
+    assert page.get_by_role("button", name="Guess first").is_visible()

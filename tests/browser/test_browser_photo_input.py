@@ -12,7 +12,7 @@ import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import Page, open_page
+from .choosing import Page, open_page, open_section
 
 SOURCE = "document.querySelector('.stage').__stage.current()?.source"
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
@@ -71,7 +71,15 @@ def test_a_photo_of_a_digit_is_read_by_the_digit_model(opened: Page, tmp_path: P
     opened.wait_for_function(is_read, arg="3")
     Image.new("RGB", (300, 200), "white").save(blank := tmp_path / "blank.png")
     opened.locator("#pad input[type=file]").set_input_files(blank)
-    opened.locator(".message").get_by_text("No digit is seen").wait_for()
+    opened.locator("#pad .problem").get_by_text("No digit is seen").wait_for()
+    opened.wait_for_function(is_read, arg="3")  # what was there before
+    open_section(opened, "Compare")
+    assert opened.locator(".result-status").is_hidden(), "it does not follow"
+    opened.get_by_role("button", name="See it as a photo").click()
+    opened.wait_for_function(f"{SOURCE}?.upload && !{SOURCE}.digit")
+    assert opened.get_by_role("tab", name="Photo").get_attribute("aria-selected") == "true"
+    opened.get_by_role("tab", name="Digit").click()
+    assert not opened.locator("#pad .problem").inner_text(), "it is said once"
 
 
 def test_a_photo_is_dropped_or_pasted_anywhere(opened: Page):

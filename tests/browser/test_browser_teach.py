@@ -40,9 +40,9 @@ def points(kind: str, turn: float) -> list[tuple[float, float]]:
     return [(0.5 + 0.36 * math.sin(k * step + turn), 0.5 - 0.36 * math.cos(k * step + turn)) for k in range(count + 1)]
 
 
-def draw(page: Page, kind: str, turn: float) -> None:
+def draw(page: Page, kind: str, turn: float, surface: str = "#pad .paper") -> None:
     """Draws on what is on the paper: an example, or what was added, which gives way."""
-    box = page.locator("#pad .paper").bounding_box()
+    box = page.locator(surface).bounding_box()
     assert box
     places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in points(kind, turn)]
     page.mouse.move(*places[0])
@@ -94,7 +94,8 @@ def shown_map(page: Page) -> np.ndarray:
 
 def test_two_symbols_are_taught_looked_into_and_sent_by_a_link(page: Page, address: str) -> None:
     open_page(page, f"{address}#digit=7&patch_size=4")
-    page.get_by_role("button", name="Not what you see? Teach it").click()
+    open_section(page, "Build")
+    page.locator(".build").get_by_role("button", name="Teach your own classes").click()
     teach_star_and_box(page)
     draw(page, "star", 0.3)
     number = "document.querySelector('.teach .first:first-child .number')"
@@ -117,6 +118,65 @@ def test_two_symbols_are_taught_looked_into_and_sent_by_a_link(page: Page, addre
     other.wait_for_function(f"{STAGE}.current()?.source.preset.startsWith('taught-')")
     assert predictions(other) == pytest.approx(shown, abs=1e-3)
     assert other.evaluate(f"{STAGE}.current().source.preset") == preset.name
+
+
+def test_what_it_calls_a_digit_is_named_below_the_answer_taught_tricked_and_asked_for_by_a_link(
+    page: Page, address: str
+) -> None:
+    """A box is read as a 0: its name, two more of it, a line below all digits as a shortcut, and a link."""
+    open_page(page, f"{address}#digit=7&patch_size=7")
+    page.locator(".again").click()
+    draw(page, "box", 0.785, ".picture")
+    page.locator(".ask .link").click()
+    field = page.locator("[data-teach=name]")
+    field.fill("  house ")
+    field.press("Enter")
+    note = page.locator("[data-teach=accuracy]")
+    note.get_by_text("2 more “house”, please").wait_for()
+    names = [boxes(page).nth(i).get_by_label("Name of the class").input_value() for i in range(2)]
+    assert names == ["house", "a digit"]
+    assert [boxes(page).nth(i).locator(".pictures img").count() for i in range(2)] == [1, 10]
+    assert page.locator(".trick").is_hidden()
+    for turn in (0.7, 0.85):
+        draw(page, "box", turn)
+        add(page, 0)
+    note.get_by_text("of 13 are right").wait_for()
+    digits = boxes(page).nth(1).locator(".pictures img")
+    before = digits.first.get_attribute("src")
+    page.get_by_role("button", name="Now trick it").click()
+    note.get_by_text("has a line below it now").wait_for()
+    assert digits.count() == 10 and digits.first.get_attribute("src") != before
+    page.get_by_role("button", name="Take the lines away").click()
+    note.get_by_text("of 13 are right").wait_for()
+    assert digits.first.get_attribute("src") == before
+
+    page.get_by_role("button", name="Look into it").click()
+    page.wait_for_function(f"{STAGE}.current()?.source.preset === document.querySelector('#preset').value")
+    assert "draw me" not in page.locator(".headline").inner_text(), "who has drawn it is not asked to"
+    address_of_it = page.url
+    page.get_by_role("button", name="Back to Digits, small").click()
+    page.wait_for_function(f"{STAGE}.current()?.source.preset === 'digits-small'")
+    assert page.locator("#choices .offer").is_hidden()
+    other = open_page(page.context.new_page(), address_of_it)
+    other.locator(".headline", has_text="Now you: draw me “house”.").wait_for()
+    assert sorted(predictions(other)) == ["a digit", "house"]
+
+
+def test_a_photo_is_named_below_the_answer_beside_the_examples(page: Page, address: str) -> None:
+    open_page(page, f"{address}#tab=photos&photo=tiger")
+    assert page.locator(".ask .link").is_hidden(), "it is unsure, so the question is there"
+    page.locator("[data-teach=name]").fill("tiger")
+    page.get_by_role("button", name="Teach it", exact=True).click()
+    page.locator("[data-teach=accuracy]").get_by_text("2 more “tiger”, please: choose a photo").wait_for()
+    counts = [boxes(page).nth(i).locator(".pictures img").count() for i in range(2)]
+    assert counts == [1, len(EXAMPLE_PHOTOS) - 1], "all but the tiger itself"
+    page.wait_for_function("[...document.querySelectorAll('.teach img')].every((each) => each.naturalWidth)")
+
+
+def test_where_teaching_cannot_be_loaded_it_says_so(page: Page, address: str) -> None:
+    page.route("**/teach.js", lambda route: route.abort())
+    open_page(page, f"{address}#digit=7&section=teach")
+    page.locator("[data-teach=accuracy]").get_by_text("could not be loaded: reload the page").wait_for()
 
 
 def test_what_the_server_refuses_changes_nothing(page: Page, address: str) -> None:

@@ -384,3 +384,41 @@ test("the early answer of a block is its most likely class", () => {
   assert.equal(found.length, 6);
   assert.equal(earlyOf(ten(0.9)), null, "of many classes they are asked for");
 });
+
+test("what it is is asked below each answer that is unsure, and behind a word below each other", () => {
+  for (const [seven, three, doubt] of DOUBTS) {
+    assert.equal(frame({ result: ten(seven, three) }).ask, doubt === "sure" ? "folded" : "open", `${seven}`);
+  }
+  assert.equal(frame({ result: resultOf([]) }).ask, "open", "a network without classes");
+  const without = ten(0.2, 0.1, { dropped: [3] });
+  const never = [{ live: true }, { at: 0 }, { isFilm: true }, { result: null }, { result: without, whole: ten(0.9) }];
+  for (const part of never)
+    assert.equal(frame({ result: ten(0.2), ...part }).ask, "none", JSON.stringify(Object.keys(part)));
+});
+
+test("a network that was taught asks for its first class, until the visitor has drawn", () => {
+  const next = (part) => frame({ result: ten(0.9), isOwn: false, taught: "house", ...part }).headline;
+  assert.equal(next({}).next, "Now you: draw me “house”.");
+  assert.equal(next({ task: "photos" }).next, "Now you: show me “house”.");
+  for (const part of [{ isOwn: true }, { taught: null }, { verb: "rub" }])
+    assert.doesNotMatch(next(part).next, /draw me/);
+  assert.equal(next({ result: null }).text, "Now you: draw me “house”.", "not a digit");
+});
+
+test("a square is guessed before the colours are shown, and then told what it costs", () => {
+  const whole = ten(0.9);
+  const rub = (part) => frame({ verb: "rub", result: whole, ...part });
+  assert.equal(rub({}).guess, "offer");
+  const never = [{ verb: "draw" }, { live: true }, { isTried: true }, { found: { patches: [1] } }];
+  for (const part of never) assert.equal(rub(part).guess, "none", JSON.stringify(part));
+  assert.equal(rub({ result: resultOf([0.9, 0.1], { scores: "sigmoid" }) }).guess, "none");
+  assert.equal(rub({ result: ten(0.9, 0.02, { dropped: [4] }), whole }).guess, "none");
+
+  const asked = rub({ guess: { patch: null, losses: null } });
+  assert.deepEqual([asked.guess, asked.headline.next], ["asked", "Guess: which square does it need most? Mark it."]);
+  const losses = Float32Array.from({ length: 16 }, (_, i) => (i === 6 ? Math.log(2) : 0.01 * i));
+  const told = (patch, all = losses) => plain(rub({ guess: { patch, losses: all } }).headline.text);
+  assert.equal(told(6), "Right: it needs row 2, column 3 most. Without it 7 keeps 45.0 %.");
+  assert.equal(told(15), "Not this one: it needs row 2, column 3 most. Without it 7 keeps 45.0 %.");
+  assert.equal(told(15, null), "You marked row 4, column 4 …", "while it is computed");
+});

@@ -135,6 +135,7 @@ test("answers are computed from the numbers", () => {
   assert.ok(!share.includes(asked), "a patch is no answer to a question about itself");
   assert.equal(Math.max(...map.with(asked, 0)), map[share[strongest.answer]]);
   assert.match(strongest.prompt, /outlined patch, row \d, column \d, attend to most in head 1 of block \d\?$/);
+  assert.match(strongest.why, /^Attention goes where a key fits the query\./, "a reason before the numbers");
   const noChange = { ...block, attention: new Float32Array(64), mlp: new Float32Array(64).fill(1) };
   assert.equal(questionOf(5, state(5, { block: noChange })).answer, 1);
   const settled = questionOf(6, state(6, { shared: { ...shared, depth_class: [1, 1, 1, 1, 1, 7, 7] } }));

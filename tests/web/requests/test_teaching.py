@@ -60,7 +60,7 @@ def taught():
 
 def test_the_reply_is_the_network_of_half_precision_and_its_link_brings_it_back(taught):
     entry = taught["model"]
-    assert (taught["count"], entry["base"], entry["title"]) == (10, "digits-tiny", "a, b")
+    assert (taught["count"], entry["base"], entry["first"], entry["title"]) == (10, "digits-tiny", "a", "a, b")
     assert 0 <= taught["right"] <= 10 and len(entry["link"]) <= MAX_LINK
     source = {**example(0, 9), "preset": entry["name"], "patch_size": 7, "fit": "crop"}
     labels = ask(kind="result", source=source)["result"]["predictions"]["labels"]

@@ -100,9 +100,10 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
         ``name``, ``title``, ``task``, ``on_machine`` (whether its weights need no download), ``megabytes`` (of the
         download), ``num_classes``, ``takes_words`` and ``words`` (its classes until others are chosen), ``num_blocks``,
         ``default_patch_size``, ``summary`` (a sentence) and ``sizes`` (a list of what ``describe_patch_size`` returns);
-        of one that was taught ``base``, whose head it is not, and ``link``, empty if it is too long for one.
+        of one that was taught ``base``, whose head it is not, ``first``, its first class, and ``link``, empty if it is
+        too long for one.
     """
-    taught = {"base": preset.base.name, "link": to_link(preset)} if preset.base else {}
+    taught = {"base": preset.base.name, "first": preset.labels[0], "link": to_link(preset)} if preset.base else {}
     return {
         "name": name or preset.name,
         "title": marked(preset.title),

@@ -17,7 +17,8 @@ from rjsmin import jsmin
 FOLDER = Path(__file__).parent
 
 VIEWS = (
-    "features", "predictions", "blocks", "mapTable", "compare", "steps", "faithfulness", "build", "teach", "download",
+    "features", "predictions", "ask", "blocks", "mapTable", "compare", "steps", "faithfulness", "build", "teach",
+    "download",
 )  # fmt: skip
 """The views in their order on the page: folders of `stage/views/` with a module `view.js`, and perhaps a `view.css`."""
 OFFLINE_VIEWS = ("predictions", "blocks", "mapTable", "download")  # the views that work without a server, in a notebook

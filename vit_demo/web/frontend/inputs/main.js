@@ -42,10 +42,10 @@ export function mount({ element, server, ...given }) {
   const exampleUrl = (name, size) => new URL(`../../examples/${size}/${name}.webp`, import.meta.url).href;
   const previewOf = ({ example }) =>
     examples.some(({ name }) => name === example) ? exampleUrl(example, "preview") : "";
-  const results = createResults(server, { drawingOf, previewOf, opening: page.first, onRefused: takeAsPhoto });
-  const menu = createMenu(element, { pageState, server, models, offer, customModels });
+  const results = createResults(server, { drawingOf, previewOf, opening: page.first, onRefused });
+  const menu = createMenu(element, { pageState, server, models, offer, own: defaults.digits, customModels });
   const tabs = createTabs(element, pageState.chooseTask);
-  const pad = createPad(find("#pad"), { photos: ownPhotos, onPhoto: (file) => photo.take(file, ofDigit) });
+  const pad = createPad(find("#pad"), { photos: ownPhotos, onPhoto: (file) => takeOnPad(file, false) });
   sketch.open({
     digits,
     onChange(picture, isStep) {
@@ -61,13 +61,23 @@ export function mount({ element, server, ...given }) {
     onPicture: (picture) => pageState.chooseTask("photos", { picture }),
     onMessage: () => pageState.chooseTask("photos"),
   });
-  const ofDigit = { onPicture: (picture) => pageState.chooseTask("digits", { picture }), say: pad.say };
-  let dropped = /** @type {any} */ (null); // on the pad: {picture, before}
-  /** A photo that was dropped on the pad, but shows no digit, is taken as any other. */
-  function takeAsPhoto() {
-    if (!dropped || pageState.get().digits.picture !== dropped.picture) return;
-    pageState.changeTab("digits", { picture: dropped.before }, REPLACE);
-    pageState.chooseTask("photos", { picture: dropped.picture });
+  let tried = /** @type {any} */ (null); // a photo on the pad: {picture, before, isDropped}
+  /** A photo on the pad that shows no digit is taken as any other if it was dropped, else offered; the drawing comes back. */
+  function onRefused(sentence) {
+    if (!tried || pageState.get().digits.picture !== tried.picture) return;
+    const { picture, before, isDropped } = tried;
+    const takeAsPhoto = () => pageState.chooseTask("photos", { picture });
+    pageState.changeTab("digits", { picture: before }, REPLACE);
+    if (isDropped) takeAsPhoto();
+    else pad.say(sentence, takeAsPhoto);
+  }
+  function takeOnPad(file, isDropped) {
+    const before = pageState.get().digits.picture;
+    const onPicture = (picture) => {
+      tried = { picture, before, isDropped };
+      pageState.chooseTask("digits", { picture });
+    };
+    photo.take(file, { onPicture, say: pad.say });
   }
   let linked = /** @type {any} */ (null); // the photo of a link that was uploaded last
   function takeLinked(state) {
@@ -84,13 +94,8 @@ export function mount({ element, server, ...given }) {
   acceptGlobalDrop(element, find(".veil"), (file, target) => {
     if (target?.closest?.("[data-teach=class]")) return; // which takes all files
     const isOnPaper = pageState.get().task === "digits" && target?.closest?.("#pad, .stage .view");
-    if (!isOnPaper) return photo.take(file);
-    const before = pageState.get().digits.picture;
-    const onPicture = (picture) => {
-      dropped = { picture, before };
-      ofDigit.onPicture(picture);
-    };
-    photo.take(file, { ...ofDigit, onPicture });
+    if (isOnPaper) takeOnPad(file, true);
+    else photo.take(file);
   });
 
   document.querySelector("#skip")?.addEventListener("click", () => {

@@ -16,12 +16,12 @@ const CUSTOM_HINT = english("A ViT, DeiT or DINOv2 of timm or transformers, with
 
 /**
  * Starts the menu in its element. `models` maps names to the entries of Python's `model_entry`; `offer` is the name of the
- * model that the photo tab offers. `show(state)` shows the state; `use(model, how)` chooses a model that needs no download.
+ * model that the photo tab offers, `own` that of drawings which is led back to from one that was trained here. `show(state)` shows the state; `use(model, how)` chooses a model that needs no download.
  * `linked` is the model that a link names and that must be downloaded: `open(model)` gets it and uses it, as part of the
  * state of the link unless the visitor chooses anything before; `leave()` ends that; `isAwaited()` tells whether it is
  * under way and nothing was chosen.
  */
-export function createMenu(element, { pageState, server, models, offer, customModels }) {
+export function createMenu(element, { pageState, server, models, offer, own, customModels }) {
   const find = (selector) => element.querySelector(selector);
   const [select, custom, box, job, offered] = ["#preset", ".custom", ".custom input", ".job", ".offer"].map(find);
   const sizes = createPatchSizes(find("#patch-size"), (value) => {
@@ -111,14 +111,17 @@ export function createMenu(element, { pageState, server, models, offer, customMo
     words.show(model.takes_words && !canAsk ? (chosen ?? model.words) : null);
     const isMeasured = state.task === "digits" || fit === "crop";
     sizes.set(model, patchSize, isMeasured);
-    showOffer(state.task === "photos" && !canAsk ? model : null);
+    showOffer(canAsk ? null : model);
   }
 
-  /** Offers the model with more classes where one with few is chosen. */
+  /** The way back from a network that the visitor taught or trained; else a model with more classes than the chosen one. */
   function showOffer(model) {
-    const larger = models.get(offer);
-    offered.hidden = !(model && larger && model.num_classes && model.num_classes < larger.num_classes);
+    const before = models.get(model?.base ?? (isTrained(model?.name) ? own : ""));
+    const larger = model?.task === "photos" ? models.get(offer) : null;
+    offered.hidden = !before && !(larger && model.num_classes && model.num_classes < larger.num_classes);
     if (offered.hidden) return;
+    offered.dataset.model = (before ?? larger).name;
+    if (before) return setText(offered, translate("*Back to {name}*", { name: translate(before.title) }));
     const values = {
       few: model.num_classes,
       many: formatInteger(larger.num_classes),
@@ -132,7 +135,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   }
 
   select.addEventListener("change", () => choose(select.value));
-  offered.addEventListener("click", () => choose(offer));
+  offered.addEventListener("click", () => choose(offered.dataset.model));
   custom.addEventListener("submit", (event) => {
     event.preventDefault();
     isLinked = false;

@@ -22,9 +22,12 @@ export const LOST = english("The connection to the server was lost. Trying again
  * `update(state, how)` requests the result of a state and publishes it, unless a newer state has come meanwhile; `retry()`
  * sends the newest request again. `drawingOf(strokes)` gives a drawing's data URL, or null where it cannot be read;
  * `previewOf(picture)` the address of a small copy, or "". `opening` is the state whose result is on the stage already;
- * `onRefused()` is called when the picture cannot be used.
+ * `onRefused(sentence)` is called when the picture cannot be used.
  */
-export function createResults(server, { drawingOf, previewOf, opening, onRefused = () => {}, firstPause = 1000 }) {
+export function createResults(
+  server,
+  { drawingOf, previewOf, opening, onRefused = (_sentence) => {}, firstPause = 1000 },
+) {
   const startRequest = createRequestIds();
   const cache = new Map(); // from a source to its payload, the latest last
   /** The newest request, {key, state, restored, isDone}. @type {any} */
@@ -116,7 +119,7 @@ export function createResults(server, { drawingOf, previewOf, opening, onRefused
       }
       if (!reply.lost) {
         fail("failed", reply.error, reply.retry);
-        return reply.retry === false ? onRefused() : null;
+        return reply.retry === false ? onRefused(reply.error) : null;
       }
       fail("lost", LOST);
       await pause(wait);

@@ -2,13 +2,13 @@
 // The pad: the tools of the drawing, the example digits, and a small paper where the picture of the stage is not in sight.
 
 import { makeButton, onFiles, rove } from "../shared/dom.js";
-import { languageChange, translate } from "../shared/language.js";
+import { english, languageChange, translate } from "../shared/language.js";
 import { modelInput } from "../shared/pageState.js";
 import { createPadCanvas, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
 import { fileOf, sketch } from "./sketch.js";
 
 /**
- * Starts the pad in its element. `onPhoto(file)` gets a photo of a digit, and `photos` has those of uploads. `say(sentence)`
+ * Starts the pad in its element. `onPhoto(file)` gets a photo of a digit, and `photos` has those of uploads. `say(sentence, onOffer)`
  * is about a photo.
  */
 export function createPad(element, { photos, onPhoto }) {
@@ -58,9 +58,15 @@ export function createPad(element, { photos, onPhoto }) {
 
   for (const each of [sketch, modelInput, languageChange]) each.subscribe(element, refresh);
 
-  const say = (sentence) => {
-    find(".problem").textContent = sentence;
-  };
+  /** Shows a sentence about a photo; `onOffer` is called if the visitor wants to see it as one of anything. */
+  function say(sentence, onOffer = /** @type {(() => void) | null} */ (null)) {
+    const take = () => {
+      say("");
+      onOffer?.();
+    };
+    const offer = onOffer ? [" ", makeButton(take, { className: "link" }, english("See it as a photo"))] : [];
+    find(".problem").replaceChildren(...(sentence ? [sentence, ...offer] : []));
+  }
 
   return { say };
 }

@@ -20,11 +20,11 @@ export function createSketch() {
   let history = [];
   let pen = "medium";
   let live = /** @type {any} */ (null); // the stroke being drawn
-  const drawn = new WeakSet(); // pictures that were drawn here
+  const drawn = new WeakSet(); // strokes that were drawn here
   let isHeld = true;
   let written = /** @type {any[] | null} */ (null); // strokes that the page writes by itself, which are nobody's drawing
 
-  const strokesOf = ({ digit, strokes: drawn }) =>
+  const strokesOf = ({ digit, strokes: drawn = undefined }) =>
     drawn ?? (digit === undefined ? [] : exampleStrokes(/** @type {any} */ (page).digits, digit));
 
   function put(next) {
@@ -93,11 +93,11 @@ export function createSketch() {
     end() {
       if (!live) return;
       const next = { strokes: strokes.map((stroke) => rounded(stroke, stroke === live ? undefined : 0)) };
-      drawn.add(next);
+      drawn.add(next.strokes);
       replace(next, false);
     },
     /** Whether the visitor has drawn it here. */
-    isOwn: () => live !== null || drawn.has(picture),
+    isOwn: () => live !== null || drawn.has(picture?.strokes),
     undo() {
       if (!history.length) return;
       put(history.pop());
@@ -107,6 +107,8 @@ export function createSketch() {
       if (strokes.length || fileOf(picture)) replace(null, false);
     },
     example: (digit) => replace({ digit }, true),
+    /** The strokes of an example. */
+    exampleOf: (digit) => strokesOf({ digit }),
   };
 }
 

@@ -139,6 +139,9 @@ export const modelInput = createChannel({ digit: null, photo: null });
 /** What a button of the picture asks of the photo input: "choose", "live", "hold", "stop" or "remove". */
 export const photoAct = createChannel();
 
+/** The name by which the visitor wants what is on the stage to be taught. */
+export const toTeach = createChannel();
+
 /** What the photo input has to say, one sentence or "". */
 export const photoNews = createChannel("");
 

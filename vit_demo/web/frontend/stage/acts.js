@@ -4,6 +4,7 @@
 import { sketch } from "../pad/sketch.js";
 import { documentEvents } from "../shared/dom.js";
 import { photoAct, photoNews } from "../shared/pageState.js";
+import { beginGuess } from "./guess.js";
 import { change, redraw, verbOf } from "./stage.js";
 
 /** Begins the film, whose code is fetched when it is first wanted, or ends it; without it there are the steps. */
@@ -33,6 +34,11 @@ export function listenToActs(stage, server, request) {
   find(".tour").addEventListener("click", () => showFilm(stage, server, request));
   find(".undo").addEventListener("click", undo);
   find(".again").addEventListener("click", () => sketch.clear());
+  find(".guess").addEventListener("click", () => {
+    beginGuess(stage);
+    redraw(stage);
+    stage.canvas.focus({ preventScroll: true });
+  });
   find(".back").addEventListener("click", () => dropping.restoreAll());
   find(".photo-ways").addEventListener("click", ({ target }) =>
     photoAct.publish(target.closest("[data-way]")?.dataset.way),

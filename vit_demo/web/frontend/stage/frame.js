@@ -5,6 +5,7 @@
 import { constants } from "../shared/constants.js";
 import { english, translate } from "../shared/language.js";
 import { barOf, isUnsure, placeOf, probabilityOf } from "./format.js";
+import { QUESTION, stateOf, toldOf } from "./guess.js";
 import { captionOf, PAPER, scaleOf } from "./mapWords.js";
 import { guessesOf } from "./moments.js";
 import { challengeOf, goalOf, isFlipped, isFound, leading, ropeOf, withoutOf } from "./rubbing.js";
@@ -42,8 +43,8 @@ export const countOf = (result, whole) => result.dropped.length - whole.dropped.
  * What the first screen shows. `given` is {verb, task, result, whole, live, moments, at, choices, map}: `live` says that
  * the result is one of a stroke that is still being drawn, `moments` is what was said before, `at` the one that is looked at;
  * `found` is what a search for the fewest squares found, with the squares that are rubbed out then; `isTried` whether the visitor
- * has rubbed any out, `best` with how few he has changed the answer before, `beat` with how few somebody else has; `invites` whether the
- * drawing was the page's own; `drawing` is what is painted, with all that its caption is made from; `isOwn` whether it is the visitor's; `isLooking` whether the map can be that of a square.
+ * has rubbed any out, `best` with how few he has changed the answer before, `beat` with how few somebody else has; `guess` the square that was marked as the one that is needed most, with what is lost without each; `isFilm` whether the film is in its place; `invites` whether the
+ * drawing was the page's own; `drawing` is what is painted, with all that its caption is made from; `isOwn` whether it is the visitor's, `taught` what the network was taught first, if it was; `isLooking` whether the map can be that of a square.
  *
  * @param {any} given
  */
@@ -58,6 +59,8 @@ export function frameOf(given) {
     answers: result ? answersOf(of) : null,
     line: verb === "rub" ? ropeOf(of) : stripOf(of),
     doubt: of.doubt,
+    ask: askOf(of),
+    guess: stateOf(of),
     isFlip: of.isFlip,
     caption: result && given.drawing ? captionOf(given.drawing) : null,
     label: given.isOnPaper && verb === "draw" ? PAPER : null,
@@ -87,12 +90,20 @@ const NOW_AT_LAST = {
   unsure: english("it is unsure: *{label}* {probability}, *{other}* {less}."),
 };
 
+/** What to draw or to show to a network that was taught `name`. */
+const askedFor = ({ task }, name) =>
+  task === "digits"
+    ? translate("Now you: draw me “{name}”.", { name })
+    : translate("Now you: show me “{name}”.", { name });
+
 function headlineOf(of) {
   const { verb, task, result } = of;
+  if (!result && of.taught) return askedFor(of, of.taught);
   if (!result) return of.isLoading ? "" : (INVITATIONS[task] ?? INVITATIONS.photos);
   const count = result.dropped.length; // in a notebook the whole picture may not be there to compare with
   if (verb === "look" && isSquareSeen(of)) return lookOf(of);
   if (count > 0) return withoutOf(of, count);
+  if (stateOf(of) === "told") return toldOf(of);
   if (of.doubt === "none") return english("This network has no classes: it turns each square into a list of numbers.");
   return nowOf(of);
 }
@@ -133,8 +144,12 @@ function nextOf(of) {
   if (live || !result || at !== null) return "";
   if (verb === "look" && !of.isLooking) return english("Choose a square to read its value.");
   if (verb === "look") return isSquareSeen(of) ? "" : english("Choose a square: what does it look at?");
+  if (verb === "draw" && of.taught && !of.isOwn) return askedFor(of, of.taught);
   if (verb === "draw") return invites ? english("Now you: draw a digit.") : "";
   if (verb !== "rub" || whole.predictions.length < 2) return "";
+  const guessed = stateOf(of);
+  if (guessed === "asked") return QUESTION;
+  if (guessed === "told") return "";
   const count = countOf(result, whole);
   if (found && !found.patches) {
     return translate("It says {name} in all that was tried, down to every single last square.", {
@@ -146,6 +161,12 @@ function nextOf(of) {
   if (isFound(of)) return found.is_minimal ? english("No fewer are known.") : english("Fewer may do.");
   if (of.isFlip) return goalOf(of, count);
   return count >= MANY && change === "same" ? english("Let it search?") : "";
+}
+
+/** Whether "What is it?" is asked below the answer: "open" where it is unsure or none, "folded", or "none". */
+function askOf({ result, whole, live, at, doubt, isFilm }) {
+  if (!result || isFilm || live || at !== null || countOf(result, whole) > 0) return "none";
+  return doubt === "sure" ? "folded" : "open";
 }
 
 // The mechanism in one sentence.

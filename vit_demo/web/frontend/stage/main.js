@@ -60,7 +60,7 @@ export async function mount({ element, props, server, watch, ...given }) {
     return result === stage.result ? sendRequest(server, fields, options) : null;
   }
 
-  stage.parts = createParts(stage, request, viewModules, { ...data, upload: server.upload });
+  stage.parts = createParts(stage, request, viewModules, { ...data, upload: server.upload, load: server.load });
   const { find, host, methods, parts } = stage;
 
   const isDrawnOn = () => isPaper(stage) && verbOf(stage) === "draw";
@@ -69,7 +69,6 @@ export async function mount({ element, props, server, watch, ...given }) {
   listenToActs(stage, server, request);
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
   for (const name of [".tour", ".verbs"]) find(name).hidden = !data.stepCode;
-  find(".ways [data-section]").hidden = !host.querySelector(".teach");
   host.addEventListener("click", ({ target }) => {
     const { dataset } = target.closest("button") ?? target; // what is pressed may be a word in it
     if (dataset.show) showWord(stage, dataset.show);

@@ -6,10 +6,11 @@ import { inkLength } from "../pad/strokes.js";
 import { camera, showWays } from "../shared/camera.js";
 import { isNew, setProgress, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
-import { modelInput, pageState, photoNews } from "../shared/pageState.js";
+import { menuModels, modelInput, pageState, photoNews } from "../shared/pageState.js";
 import { viewOf } from "./choices.js";
 import { targetOf } from "./format.js";
 import { frameOf } from "./frame.js";
+import { guessOf } from "./guess.js";
 import { classMethod } from "./methods.js";
 import { loadTrace, mapFields, servedMap } from "./onDemand.js";
 import { paintLifted, paintPaper, paintThreads } from "./paper.js";
@@ -76,13 +77,23 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
     isLoading: stage.host.dataset.ready === "loading",
     isOnPaper: isPaper(stage),
     isOwn: sketch.isOwn(),
+    taught: taughtOf(result),
     invites: stage.isInvited,
+    guess: guessOf(stage, result, drawing),
+    isFilm: Boolean(stage.film),
     found: result && parts.challenge.found(),
     isTried: parts.dropping.canUndo(),
     beat: pageState.get()?.view.beat ?? null,
     best: whole && verbOf(stage, choices) === "rub" ? bestOf(whole) : null,
     drawing: drawing && { ...drawing, methods, error: parts.dropping.error() },
   };
+}
+
+/** The first class of a network that was taught, or null. */
+function taughtOf(result) {
+  const state = pageState.get();
+  const preset = result?.source.preset ?? state?.[state.task]?.preset;
+  return menuModels.latest().get(preset)?.first ?? null;
 }
 
 /** The scene of the result on the stage, with all that its views draw. */
@@ -128,6 +139,8 @@ function writeFrame(stage, frame, drawing) {
   setText(find(".headline .next-act"), next);
   setText(find(".mechanism"), frame.mechanism);
   host.classList.toggle("flipped", frame.isFlip);
+  host.classList.toggle("guessing", frame.guess === "asked");
+  find(".guess").hidden = frame.guess !== "offer";
   const send = find(".send");
   if (isNew(send, [drawing?.result.run, frame.isFlip])) setText(send, english("Send it"));
   send.hidden = !frame.isFlip || !host.querySelector(".chapter.download");
@@ -199,14 +212,16 @@ function paint(stage, drawing) {
   const shown = stage.motion.step(wanted, performance.now());
   const size = fitCanvas(canvas, result.size);
   if (!size[0]) return null; // it is not in sight
-  const shownMap = plain ? null : map;
+  const { guess } = drawing.frame;
+  const shownMap = plain || guess === "asked" ? null : map;
   if (shown.seen < 1) {
     const onPaper = stage.isNewDrawing ? { result: null, box: null } : { result, box: shown.box };
     const colours = { map: shownMap, style, opacity, smooth, hovered, dropped: hidden };
     paintPaper(canvas, size, { ...ink, ...onPaper, ...colours, seen: shown.seen });
   } else {
     const isLooking = verb === "look" && drawing.scene.method.uses.includes("patch") && !plain && !tokens;
-    const queried = isLooking || choices.pinned !== null ? view.query : null;
+    const marked = guess === "told" ? stage.guess.patch : null;
+    const queried = isLooking || choices.pinned !== null ? view.query : marked;
     const look = tokens ?? { map: shownMap, style, opacity, smooth, queried, hovered };
     paintResult(canvas, size, result, { ...look, dropped: hidden });
     if (isLooking && view.query !== null && map) {

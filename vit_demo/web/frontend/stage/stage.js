@@ -9,6 +9,7 @@ import { english, translate } from "../shared/language.js";
 import { PUSH, pageState, photoAct, REPLACE } from "../shared/pageState.js";
 import { FIRST_GUESS, firstPointing, isStep, validFor } from "./choices.js";
 import { placeOf, targetOf } from "./format.js";
+import { isGuessing, markGuess } from "./guess.js";
 import { classMethod } from "./methods.js";
 import { createMoments } from "./moments.js";
 import { createMotion } from "./motion.js";
@@ -35,6 +36,7 @@ export function createState(element, methods) {
     motion: createMotion(),
     live: /** @type {any} */ (null), // what the network says while one draws, rubs out or films; no other part hears of it
     film: /** @type {any} */ (null), // while it is in the picture's place
+    guess: /** @type {any} */ (null), // the square that the answer may need most: {result, patch}
     isNewDrawing: false, // whether nothing on the stage is about the drawing yet
     isInvited: false, // whether the page has drawn the picture by itself
     frame: 0, // the next one, if it is scheduled
@@ -100,6 +102,7 @@ export function chooseMode(stage, mode) {
   if (mode !== "draw" && camera.isOn()) photoAct.publish("hold");
   const choices = choicesOf(stage);
   stage.film?.close();
+  stage.guess = null;
   stage.moments.scrub(null);
   if (mode !== "look") return change(stage, { verb: mode, pinned: null, hovered: null });
   const follows =
@@ -146,6 +149,7 @@ export function retry(stage) {
 
 function clickPatch(stage, patch) {
   if (!stage.result) return;
+  if (isGuessing(stage)) return change(stage, { section: FIRST_SECTION, ...markGuess(stage, patch) });
   const choices = choicesOf(stage);
   const verb = verbOf(stage, choices);
   if (verb === "rub") toggleDropped(stage, patch);
@@ -218,7 +222,7 @@ export function patchActions(stage) {
       else change(stage, { hovered: patch });
     },
     brush: {
-      isOn: () => verbOf(stage) === "rub",
+      isOn: () => verbOf(stage) === "rub" && !isGuessing(stage),
       over(patch) {
         stage.parts.dropping.brush(patch);
         stage.parts.drawing.rubbed();

@@ -9,6 +9,7 @@ import { pageState } from "../../../shared/pageState.js";
 import { probabilityOf, targetOf } from "../../format.js";
 
 const MOST_LISTED = 200; // of a list that is searched; more would only be scrolled past
+const SHORT = 2; // characters of a label that fits into a narrow column
 const SWAP = 500; // milliseconds between two changes of the order, which could not be read any faster
 const GLIDE = 250; // milliseconds
 
@@ -99,6 +100,11 @@ export function create(card, { pickClass }) {
     const shown = answers?.rows ?? [];
     const isFixed = answers ? answers.isFixed : card.matches(".fixed") && pageState.get()?.task !== "photos";
     card.classList.toggle("fixed", isFixed);
+    if (answers)
+      card.classList.toggle(
+        "named",
+        shown.some(({ label }) => label.length > SHORT),
+      );
     card.classList.toggle("unsure", Boolean(answers?.isUnsure));
     card.classList.toggle("changed", Boolean(answers?.isOther));
     if (answers) {

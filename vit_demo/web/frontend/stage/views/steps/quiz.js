@@ -140,7 +140,6 @@ function strongestPatch(result, { weights }, { patch: chosen, head, block, fromC
   const ranks = [0, 0.25, 0.5, 0.75].map((part) => Math.floor(part * ranked.length));
   const marked = ranks.map((rank) => ranked[rank]).sort((a, b) => a.patch - b.patch);
   const letters = ["A", "B", "C", "D"];
-  const shares = marked.map(({ share }, i) => `${letters[i]} ${formatShare(share)}`).join(" · ");
   const values = { head: head + 1, block: block + 1 };
   return {
     prompt: fromClassToken
@@ -157,7 +156,10 @@ function strongestPatch(result, { weights }, { patch: chosen, head, block, fromC
         ),
     options: marked.map(({ patch }, i) => `${letters[i]}: ${placeOf(result, patch)}`),
     answer: marked.indexOf(ranked[0]),
-    why: translate("Its attention to them: {shares}.", { shares }),
+    why: translate(
+      "Attention goes where a key fits the query. The key of that patch fits best, and gets {share}; of the others here none gets more than {next}.",
+      { share: formatShare(ranked[0].share), next: formatShare(ranked[ranks[1]].share) },
+    ),
     marks: marked.map(({ patch }, i) => [patch, letters[i]]),
   };
 }

@@ -1,14 +1,9 @@
 // @ts-check
-// "Teach your own classes": a box a class, to which the picture beside it, files and the webcam are added. The page then uses
-// the network that the server made of them, so that whatever it shows is about these classes.
+// "Teach your own classes": its HTML; what happens in it is in teaching.js.
 
-import { createWebcam, NO_CAMERA } from "../../../shared/camera.js";
-import { constants } from "../../../shared/constants.js";
-import { isNew, make, makeButton, onFiles, setText, track } from "../../../shared/dom.js";
-import { english, languageChange, translate } from "../../../shared/language.js";
-import { isAwaited, menuModels, pageState, REPLACE } from "../../../shared/pageState.js";
-import { pause, SETTLE, sendPhoto } from "../../../shared/requests.js";
-import { percent } from "../../format.js";
+import { setText } from "../../../shared/dom.js";
+import { english } from "../../../shared/language.js";
+import { pageState, toTeach } from "../../../shared/pageState.js";
 import { waysHtml } from "../build/network.js";
 
 export const sections = ["teach"];
@@ -26,228 +21,35 @@ export const html = `
     <div class="classes"></div>
     <p class="then">
       <button type="button" class="primary" data-section="attention" hidden>Look into it</button>
+      <button type="button" class="quiet trick" hidden></button>
       <button type="button" class="quiet another">Another class</button>
     </p>
     <p class="hint kept"></p>
   </section>`;
 
-const FILMED_EVERY = 400; // milliseconds
-const START = english("Draw something, or choose a photo, and add it to a class.");
-const ADD = { digits: english("Add this drawing"), photos: english("Add this photo") };
+const NOT_LOADED = english("This part of the page could not be loaded: reload the page.");
 
-export function create(card, { request, upload }) {
-  const find = (selector) => card.querySelector(selector);
-  // Drawings and photos have different networks: `name` is that of the newest, `last` what the server said of it.
-  const start = () => ({ classes: /** @type {any[]} */ ([]), name: "", last: /** @type {any} */ (null) });
-  const kept = { digits: start(), photos: start() };
-  const task = () => pageState.get()?.task ?? "digits";
-  const classes = () => kept[task()].classes;
-  let news = "";
+export function create(card, { load, ...context }) {
   let shown = /** @type {any} */ (null); // the result on the stage
-  let turn = Promise.resolve(""); // one request after the other
-  let refused = /** @type {{file: string, error: string, other?: string}[]} */ ([]); // of the files chosen last
-  let sending = 0;
+  let teaching = /** @type {any} */ (null); // a promise of it, once it is wanted
 
-  function createClass() {
-    const name = translate("class {number}", { number: classes().length + 1 });
-    const input = make("input", { value: name, maxLength: constants.maxLabel, autocomplete: "off", spellcheck: false });
-    input.setAttribute("aria-label", translate("Name of the class"));
-    const [number, bar] = [make("span", { className: "number" }), track(0)];
-    const pictures = make("div", { className: "pictures" });
-    const video = make("video", { muted: true, playsInline: true, hidden: true });
-    const add = makeButton(() => addShown(one), { className: "quiet" });
-    add.dataset.teach = "add";
-    const file = make("input", { type: "file", accept: "image/*,.heic,.heif,.avif", multiple: true, hidden: true });
-    const choose = makeButton(() => file.click(), { className: "link" }, english("Choose files"));
-    const film = make("button", { type: "button", className: "link film" }, english("Hold to film"));
-    const others = make("span", {}, choose, film);
-    const head = make("div", { className: "field" }, input, number);
-    const box = make("div", { className: "box" }, head, bar, pictures, make("p", {}, add, others), video, file);
-    box.dataset.teach = "class";
-    const one = { name, examples: /** @type {any[]} */ ([]), box, input, number, bar, pictures, add, film };
-    input.addEventListener("focus", () => input.select());
-    input.addEventListener("change", ({ target: { value } }) => attempt(one, () => ({ name: value.trim() })));
-    input.addEventListener("blur", draw); // without what was refused
-    onFiles(file, (...files) => addFiles(one, files));
-    box.addEventListener("drop", ({ dataTransfer }) => addFiles(one, [...(dataTransfer?.files ?? [])]));
-    holdToFilm(film, video, one);
-    return one;
-  }
+  const begin = (all) => all["stage/views/teach/teaching.js"].createTeaching(card, { ...context, shown });
 
-  /** Teaches with one class changed by what `partOf()` returns; if the server refuses that, everything stays as it was.
-   * Resolves to why. */
-  function attempt(one, partOf) {
-    const kind = task(); // its turn may come while another tab is open
-    turn = turn.then(async () => {
-      const own = kept[kind];
-      const { preset, patchSize, fit } = pageState.get()[kind];
-      const part = partOf();
-      const wanted = own.classes.map((each) => (each === one ? { ...each, ...part } : each));
-      const filled = wanted.filter(({ examples }) => examples.length);
-      const fields = {
-        preset: menuModels.latest().get(preset)?.base ?? preset,
-        patch_size: patchSize,
-        fit: fit ?? "crop",
-        classes: filled.map(({ name, examples }) => ({ name, examples: examples.map(({ source }) => source) })),
-      };
-      const reply = filled.length ? await request({ kind: "teach", ...fields }) : { result: {} };
-      news = reply?.error ?? "";
-      if (reply?.result) {
-        Object.assign(one ?? {}, part);
-        own.last = filled.length ? reply.result : null;
-        if (own.last?.model) use(own, patchSize);
-      }
-      draw();
-      return news;
-    });
-    return turn;
-  }
-
-  /** The page uses the newest network, which takes the place of the one before in the menu. */
-  function use(own, patchSize) {
-    const [models, before, entry] = [menuModels.latest(), own.name, own.last.model];
-    own.name = entry.name;
-    models.set(entry.name, entry);
-    pageState.changeTab(entry.task, { preset: entry.name, patchSize }, REPLACE);
-    if (before !== entry.name) models.delete(before);
-    menuModels.publish(models);
-  }
-
-  const add = (one, source, picture, file = "") =>
-    attempt(one, () => ({ examples: [...one.examples, { source, picture, file }] }));
-
-  function say(words) {
-    news = words;
-    draw();
-  }
-
-  async function addShown(one) {
-    while (isAwaited()) await pause(SETTLE);
-    if (!shown) return say(START);
-    const { picture } = pageState.get()[task()];
-    if (picture?.strokes) pageState.changeTab(task(), { picture: { ...picture, isAdded: true } }, REPLACE);
-    const { digit, upload, example } = shown.source;
-    add(one, digit ? { digit } : upload ? { upload } : { example }, digit ?? shown.photo.image, picture?.name);
-  }
-
-  /** Adds files; those that are refused stay on the list until others are chosen. */
-  async function addFiles(one, files, isFilm = false) {
-    if (!sending++) refused = [];
-    for (const file of files) {
-      let { path, error = "" } = await sendPhoto(upload, file);
-      const isSame = ({ source }) => !isFilm && path && source.upload === path;
-      const same = classes().find(({ examples }) => examples.some(isSame));
-      if (path && !same) error = await add(one, { upload: path }, URL.createObjectURL(file), file.name);
-      if (same) refused.push({ file: file.name, error, other: same.examples.find(isSame).file || same.name });
-      else if (error) refused.push({ file: file.name, error });
-      if (error) news = "";
-      draw();
-    }
-    sending--;
-  }
-
-  function holdToFilm(button, video, one) {
-    const webcam = createWebcam(video);
-    let isHeld = false;
-    async function start(event) {
-      if (event.repeat || (event.key && ![" ", "Enter"].includes(event.key))) return;
-      event.preventDefault();
-      isHeld = true;
-      if (!sending++) refused = [];
-      try {
-        if (!(await webcam.start())) return;
-        while (isHeld) {
-          await pause(FILMED_EVERY);
-          if (isHeld) await addFiles(one, [await webcam.frame()], true);
-        }
-      } catch {
-        say(NO_CAMERA);
-      } finally {
-        sending--;
-      }
-      webcam.stop();
-    }
-    const stop = () => {
-      isHeld = false;
-      webcam.stop();
-    };
-    for (const name of ["pointerdown", "keydown"]) button.addEventListener(name, start);
-    for (const name of ["pointerup", "pointerleave", "pointercancel", "keyup", "blur"])
-      button.addEventListener(name, stop);
-  }
-
-  function draw() {
-    while (classes().length < 2) classes().push(createClass());
-    const { name: taught, last } = kept[task()];
-    const isOurs = shown && shown.source.preset === taught;
-    for (const one of classes()) {
-      const found = isOurs && shown.predictions.find(({ label }) => label === one.name);
-      if (one.input !== document.activeElement) one.input.value = one.name;
-      one.number.textContent = found ? percent(100 * found.probability, 1) : "";
-      one.bar.firstElementChild.style.width = `${100 * (found ? found.probability : 0)}%`;
-      one.box.classList.toggle("first", Boolean(found) && found === shown.predictions[0]);
-      setText(one.add, ADD[task()]);
-      one.film.hidden = task() === "digits" || !navigator.mediaDevices?.getUserMedia;
-      const thumbnails = one.examples.map((example) => thumbnail(one, example));
-      const place = make("span", { className: "hint" }, english("You can drop pictures here, too."));
-      one.pictures.replaceChildren(...(thumbnails.length ? thumbnails : [place]));
-    }
-    const boxes = classes().map(({ box }) => box);
-    if (find(".classes").lastChild !== boxes.at(-1)) find(".classes").replaceChildren(...boxes);
-    find(".another").hidden = boxes.length >= constants.maxTaughtClasses;
-    find(".primary").hidden = !last?.model;
-    setText(find(".sure"), news || noteOf(last));
-    const lines = refused.map(
-      ({ file, error, other }) =>
-        `${file}: ${other ? translate("This is the same picture as {other}: choose another one.", { other }) : translate(error)}`,
+  function open() {
+    teaching ??= load("teach.js").then(
+      begin,
+      () => void setText(card.querySelector("[data-teach=accuracy]"), NOT_LOADED),
     );
-    if (isNew(find(".refused"), lines))
-      find(".refused").replaceChildren(...lines.map((textContent) => make("li", { textContent })));
-    find(".kept").textContent = translate(
-      "A link to the network holds your classes, not your pictures. The server deletes your photos, and what the network computed from them, after an hour. There may be {pictures} pictures in {classes} classes.",
-      { pictures: constants.maxTaughtPictures, classes: constants.maxTaughtClasses },
-    );
+    return teaching;
   }
 
-  function noteOf(last) {
-    if (!last) return START;
-    if (!last.model) return english("Now add a picture to another class.");
-    if (last.right === null)
-      return english(
-        "The bars say what it takes your picture for. Give each class two or more: then it is tested, too.",
-      );
-    return translate(
-      "Tested on each picture after learning from all others: *{right} of {count}* are right, {guessed} by guessing. Now try another one.",
-      last,
-    );
-  }
+  pageState.subscribe(card, (state) => state?.view.section === "teach" && open());
+  if (pageState.get()?.view.section === "teach") open();
+  toTeach.subscribe(card, async (name) => (await open())?.ask(name));
 
-  function thumbnail(one, example) {
-    const remove = () => attempt(one, () => ({ examples: one.examples.filter((each) => each !== example) }));
-    const picture = make("img", { src: example.picture, alt: "", className: example.source.digit ? "ink" : "" });
-    const button = makeButton(remove, { title: translate("Remove") }, picture);
-    button.setAttribute("aria-label", translate("Remove"));
-    return button;
-  }
-
-  find(".another").addEventListener("click", () => {
-    classes().push(createClass());
-    draw();
-    classes().at(-1).input.focus();
-  });
-  languageChange.subscribe(card, draw);
-  pageState.subscribe(card, (state) => {
-    if (state?.view.section !== "teach") return;
-    const hasTwo = classes().filter(({ examples }) => examples.length).length > 1;
-    const preset = state[state.task].preset;
-    if (hasTwo && !menuModels.latest().get(preset)?.base)
-      attempt(null, () => ({})); // another network was chosen
-    else draw();
-  });
-
-  function show(result) {
+  async function show(result) {
     shown = result;
-    draw();
+    (await teaching)?.show(result);
   }
   return { show };
 }
