@@ -12,6 +12,7 @@ BENCHMARKS = {
     "drawing": ("browser.drawing", "from the end of a stroke to the prediction, in a browser"),
     "faithfulness": ("faithfulness.main", "deletion and insertion areas of every method, beside chance"),
     "flood": ("flood.main", "what a visitor waits for while another floods the server"),
+    "heads": ("heads.main", "effects and contributions of attention heads, beside a plain loop with hooks"),
     "library": ("library.main", "batches, busy machines and threads for one caller, beside plain loops of timm"),
     "live": ("live.main", "live answers of visitors who all draw, and an ordinary drawing beside them"),
     "load": ("load.main", "answers a second and waiting times of many visitors"),

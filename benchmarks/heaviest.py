@@ -76,7 +76,8 @@ def drawn(n: int, file: bytes | None = None) -> str:
 
 def source(n: int, file: bytes | None = None) -> Fields:
     """A drawing in the network and patches that take longest."""
-    return {"drawing": drawn(n, file), "preset": "digits-small", "patch_size": 2, "fit": "crop", "dropped": [n % 196]}
+    return {"drawing": drawn(n, file), "preset": "digits-small", "patch_size": 2, "fit": "crop", "dropped": [n % 196],
+            "silent": [[n % 6, 0]]}  # fmt: skip
 
 
 def about(**fields: Any) -> Callable[[int], Fields]:
@@ -131,6 +132,9 @@ KINDS: dict[str, Callable[[int], Fields]] = {
     "random_order": about(order=1, label=3, against=4, baseline="blur"),
     "randomization": about(method="integrated_gradients", label=3),
     "smallest_set": about(wanted="enough", without=list(range(0, 196, 2))),
+    "head_effects": about(label=3, against=4),
+    "fewest_heads": about(),
+    "contributions": about(label=3, against=4),
     "method_docs": lambda n: {"method": "libra_fullgrad"},
     "models": lambda n: {},
     "model": lambda n: {"name": "taught-" + "x" * 22, "taught": _link()},
@@ -151,6 +155,7 @@ ENDPOINTS: dict[str, Fields] = {
     "explain_image": _PICTURE | {"method": SLOW, "label": "3"},
     "logit_lens": _PICTURE | {"patches": True},
     "drop_patches": _PICTURE | {"patches": [[row, col] for row in range(14) for col in range(0, 14, 2)]},
+    "head_effects": _PICTURE | {"label": "3", "against": "4", "silent": "0.0,5.3"},
     "faithfulness": _PICTURE | {"method": SLOW, "label": "3", "against": "4"},
     "similarity": _PICTURE | {"block": 5, "row": 3, "col": 3},
     "pca": _PICTURE | {"block": 5, "remove_background": True},

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from vit_demo.defaults import MAX_HEADS
 from vit_demo.errors import InputError, MissingPackageError, PresetError
 
 if TYPE_CHECKING:
@@ -31,6 +32,20 @@ def whole_number(value: Any, name: str, lowest: int | None = None) -> int:
         least = "" if lowest is None else f" from {lowest}"
         raise InputError(f"{name} must be a whole number{least}, not {value!r:.40}.")
     return number
+
+
+def read_heads(text: str) -> tuple[tuple[int, int], ...]:
+    """(block, head) of each head in a text such as ``"2.1,4.3"``, from 0; none for "".
+
+    Raises:
+        InputError: If it is no such text, or names more than ``MAX_HEADS`` or one of them twice.
+    """
+    names, number = text.split(",", MAX_HEADS) if text else [], r"(0|[1-9][0-9]{0,3})"
+    if len(names) > MAX_HEADS or not all(re.fullmatch(rf"{number}\.{number}", name) for name in names):
+        raise InputError(f"Heads are written as block.head, such as 2.1,4.3, at most {MAX_HEADS}, not {text!r:.40}.")
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise InputError(f"The head {twice} is named twice: name each once.")
+    return tuple((int(block), int(head)) for block, head in (name.split(".") for name in names))
 
 
 def require(module: str, what: str, extra: str = "app") -> None:

@@ -13,6 +13,9 @@ LARGE_PHOTO_PRESET = "vit-s16"  # the model with 1,000 classes of the photo tab;
 MAX_VISITOR_WORDS = 50
 """Words in a request of the page or the API; a large text tower needs a tenth of a second for each."""
 
+MAX_HEADS = 1000
+"""Heads that a request of the page or the API silences; a network of 40 blocks has as many."""
+
 MAX_PICTURE_BYTES = 50_000_000
 """Size of a picture file, read or uploaded."""
 

@@ -203,6 +203,11 @@ def test_the_progress_bar_is_on_a_terminal_only(seven, tmp_path, capsys, monkeyp
         ["explain", "SEVEN", "--preset", "digits-tiny", "--patch-size", "5"],
         ["explain", "SEVEN", "--preset", "digits-tiny", "--out", "SEVEN/out"],
         ["explain", "SEVEN", "--preset", "digits-tiny", "--html", "FOLDER"],
+        ["explain", "SEVEN", "--preset", "digits-tiny", "--without-heads", "9.0"],
+        ["heads", "FOLDER"],
+        ["heads", "SEVEN", "--preset", "digits-tiny", "--without-heads", "0.9"],
+        ["heads", "SEVEN", "--preset", "digits-tiny", "--label", "ten"],
+        ["heads", "SEVEN", "--preset", "digits-tiny", "--label", "1", "--against", "1"],
         ["compare", "nowhere.png"],
         ["compare", "FOLDER"],
         ["compare", "SEVEN", "--preset", "digits-tiny,photos-tiny", "--patch-size", "4"],
@@ -228,6 +233,11 @@ def test_invalid_input_is_one_line_on_stderr_and_exit_code_2(arguments, seven, p
         ["gallery", "x.png"],
         ["compare", "x.png", "--patch-size", "4,x"],
         ["explain", "x.png", "--query", "3"],
+        *(
+            ["explain", "x.png", "--without-heads", text]
+            for text in ("", "2", "2.1,2.1", "02.1", "-1.0", "2.1,", "٢.1")
+        ),
+        ["heads", "x.png", "--without-heads", ",".join(f"{i}.0" for i in range(10_000))],
     ],
 )
 def test_a_wrong_command_is_one_line_on_stderr_and_exit_code_2(arguments, capsys):

@@ -17,7 +17,7 @@ from vit_demo.version import __version__
 
 __all__ = ["build_parser", "main"]
 
-COMMANDS = ("presets", "explain", "compare", "gallery", "evaluate", "audit", "train", "teach", "serve")
+COMMANDS = ("presets", "explain", "compare", "heads", "gallery", "evaluate", "audit", "train", "teach", "serve")
 """The commands in the order of the help, each a module of this package."""
 
 OK, BAD_INPUT, STOPPED = 0, 2, 130  # exit codes; the last is a shell's for a program that was stopped with Ctrl-C

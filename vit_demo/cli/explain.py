@@ -29,6 +29,7 @@ def add(commands: parser.Commands) -> None:
         "photo.jpg --method occlusion --option window=3 --faithfulness",
         "'photos/**/*.jpg' --json > photos.jsonl",
         "photo.jpg --preset clip-b16 --labels 'a lion, a cat' --method legrad",
+        "seven.png --without-heads 2.1,4.3",
         "- --label lion --against 'tabby cat' --method relevance < photo.jpg",
     ]
     command = parser.add_command(commands, "explain", run, "classify pictures and draw their heatmaps", examples)
@@ -44,6 +45,7 @@ def add(commands: parser.Commands) -> None:
     parser.add_labels(command)
     parser.add_picture_options(command)
     parser.add_map_options(command)
+    parser.add_without_heads(command)
     command.add_argument(
         "--faithfulness", action="store_true", help="test each map: do its strongest patches matter most?"
     )
@@ -74,7 +76,7 @@ def run(options: argparse.Namespace) -> bool:
     with output.progress_bar(len(pictures) * len(methods)) as bar:
         for number, picture in enumerate(pictures):
             try:
-                result = explain(picture.read())
+                result = explain(picture.read()).without(heads=options.without_heads)
             except (ImageError, PresetError) as error:
                 failed = True
                 report_failure(picture, error, options.json, alone=len(pictures) == 1, more_to_do=more_to_do)
@@ -145,7 +147,9 @@ def print_text(explained: Explained, paths: list[Path], *, with_name: bool) -> N
     lines = [f"{label:20} {as_text(score, scores):>7}" for label, score in result.top()]
     lines += [f"{shown.method.name}: {shown.verdict}" for shown in explained.maps if shown.test]
     lines += [str(path) for path in paths]
-    lines.append(f"Model: {result.preset.name}, patches of {result.patch_size} px{confidence}.")
+    count = len(result.intervention.heads)
+    silent = f", without {count} of its {result.trace.num_blocks * result.trace.num_heads} heads" if count else ""
+    lines.append(f"Model: {result.preset.name}, patches of {result.patch_size} px{silent}{confidence}.")
     if with_name:
         lines.insert(0, f"{explained.picture.name}")
         lines.append("")
@@ -167,6 +171,7 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
         "image": explained.picture.name,
         **output.prediction_json(result),
         "is_confident": result.is_confident,
+        "without_heads": [list(head) for head in result.intervention.heads],
         "labels": list(result.preset.few_labels),
         "maps": {
             shown.method.name: {

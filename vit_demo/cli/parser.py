@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from vit_demo.checks import read_heads
 from vit_demo.defaults import (
     CLASSLESS_METHOD,
     DEFAULT_METHOD,
@@ -190,6 +191,22 @@ def patch(text: str) -> tuple[int, int]:
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a row and a column such as 3,4") from None
     return row, col
+
+
+def heads(text: str) -> tuple[tuple[int, int], ...]:
+    """Heads between commas, as of ``checks.read_heads``, at least one."""
+    try:
+        return read_heads(text or " ")
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error).removesuffix(".")) from None
+
+
+def add_without_heads(command: argparse.ArgumentParser) -> None:
+    """Adds ``--without-heads``."""
+    command.add_argument(
+        "--without-heads", type=heads, default=(), metavar="B.H[,B.H]",
+        help="heads that are silent, as block.head from 0, such as 2.1,4.3",
+    )  # fmt: skip
 
 
 def setting(text: str) -> tuple[str, Any]:

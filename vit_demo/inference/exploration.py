@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from vit_demo import inference, metrics
 from vit_demo.defaults import Direction
 from vit_demo.errors import InputError
-from vit_demo.inference import figures, heatmaps, patch_features, saved, sequence, smallest_sets, words
-from vit_demo.inference.forward import forward_with_trace
+from vit_demo.inference import figures, heads, heatmaps, patch_features, saved, sequence, smallest_sets, words
 from vit_demo.inference.result import Label, Query, Result
 from vit_demo.methods import Progress, find_method
 from vit_demo.scores import as_text
@@ -85,6 +84,12 @@ class Exploration(Result):
     needed = smallest_sets.needed
     target = sequence.class_index
 
+    without = heads.without
+    with_tokens = heads.with_tokens
+    head_effects = heads.head_effects
+    enough_heads = heads.enough_heads
+    contributions = heads.parts_of_logit
+
     overlay = figures.overlay
     side_by_side = figures.side_by_side
     to_dict = saved.to_dict
@@ -118,9 +123,7 @@ class Exploration(Result):
             raise InputError("At least one patch must stay.")
         if dropped == self.dropped:
             return self
-        new = replace(self, dropped=dropped)
-        logits, trace, seconds = new.run(forward_with_trace)
-        return replace(new, logits=logits.numpy(), trace=trace, seconds=seconds)
+        return self.again(dropped=dropped)
 
     def randomization(
         self, method: str, label: Label = None, progress: Progress | None = None, *, against: Label = None

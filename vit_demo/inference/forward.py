@@ -1,5 +1,6 @@
 """What runs on a network: a forward pass of one image or of several, within the memory that there is."""
 
+import copy
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -10,10 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from vit_demo.accelerator import ZERO_GPU
-from vit_demo.errors import CheckpointError
+from vit_demo.errors import CheckpointError, InputError
 from vit_demo.methods import memory_budget
 from vit_demo.model.resample import num_bytes
-from vit_demo.trace import Trace, TracedViT
+from vit_demo.trace import Intervention, Trace, TracedViT
+from vit_demo.trace.reasons import NOT_SHOWN
 from vit_demo.words.classifier import whole_pass
 
 T = TypeVar("T")
@@ -56,7 +58,7 @@ def forward_with_trace(
         passes = 2
     for _ in range(passes):
         trace, started = _new_trace(model), time.perf_counter()
-        with whole_pass() if kept_patches is None else nullcontext():
+        with whole_pass() if kept_patches is None and not model.intervention else nullcontext():
             logits = model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)[0].float().cpu()
         seconds = min(seconds, time.perf_counter() - started)
     _check_finite(logits)
@@ -99,6 +101,29 @@ def retry_with_less_memory(attempt: Callable[[torch.device], T], device: torch.d
             raise
     _free_memory(device)
     return attempt(torch.device("cpu"))
+
+
+def run_changed(
+    model: TracedViT,
+    pixels: Tensor,
+    intervention: Intervention,
+    function: Callable[..., T],
+    *arguments: Any,
+    **options: Any,
+) -> T:
+    """Runs a function on a network in whose passes something is changed.
+
+    Raises:
+        InputError: If there is no such block, or the tokens between the blocks are not seen.
+    """
+    count, found = len(model.structure.blocks), intervention.blocks_between
+    if found and not model.shows_tokens:
+        raise InputError(NOT_SHOWN)
+    if found and max(found) >= count:
+        raise InputError(f"There is no block {max(found)}: this model has {count}, counted from 0.")
+    changed = copy.copy(model)
+    changed.intervention = intervention
+    return function(changed, pixels, *arguments, **options)
 
 
 def run_in_memory(

@@ -25,7 +25,7 @@ from vit_demo.inference.saved import FORMAT
 from vit_demo.methods import attention_from
 from vit_demo.model import ViTConfig
 from vit_demo.scores import SCORES
-from vit_demo.trace import Output, Trace
+from vit_demo.trace import Graft, Intervention, Output, Trace
 from vit_demo.weights import PRESETS, Preset, find_preset
 from vit_demo.weights.taught import Taught
 
@@ -83,6 +83,7 @@ def load_result(
             device=str(about["device"]),
             source=about.get("source"),  # which results of earlier versions lack
             dropped=tuple((int(row), int(col)) for row, col in about["dropped"]),
+            intervention=_intervention(about.get("without"), tensors),
             run_on_model=_no_network,
         )
         _check_parts(ex)
@@ -138,6 +139,7 @@ def _check_parts(ex: Exploration) -> None:
         and 0 == t.num_blocks % max(t.together, 1) < t.together
         and (t.pooling is None or t.pooling.shape[::2] == (1, tokens))
         and ex.pixels.dim() == 4
+        and ex.intervention.fits(t.num_blocks, heads, t.num_prefix_tokens + rows * cols)
         and ex.logits.shape == (len(preset.labels),) == (preset.config.num_classes,)
         and all(_fits(getattr(preset, name), like) for name, like in vars(PRESETS["photos-tiny"]).items() if like)
         and all(_fits(getattr(box, name), like) for name, like in vars(GEOMETRY).items())
@@ -164,6 +166,17 @@ def _preset(fields: dict[str, Any]) -> Preset:
 
 def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+def _intervention(about: dict[str, Any] | None, tensors: dict[str, torch.Tensor]) -> Intervention:
+    """What was changed within the pass; nothing in files of earlier versions."""
+    if about is None:
+        return Intervention()
+    given = [int(block) for block in about["tokens_before"]]
+    grafts = [Graft(block, tensors[f"places.{i}"], tensors[f"tokens.{i}"]) for i, block in enumerate(given)]
+    heads = tuple((int(block), int(head)) for block, head in about["heads"])
+    blocks, mlps = (tuple(map(int, about[name])) for name in ("blocks", "mlps"))
+    return Intervention(heads, blocks, mlps, about["replace"], tuple(grafts))
 
 
 def _no_network(*_: Any, **__: Any) -> NoReturn:

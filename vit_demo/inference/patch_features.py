@@ -34,7 +34,7 @@ def patch_tokens(ex: Result) -> features.PatchTokens:
     """The tokens of every depth, and what else one pass shows of each patch; ``CheckpointError`` unless finite."""
     pixels = hashlib.sha256(ex.pixels.detach().numpy().tobytes()).digest()
     q = ex.trace.q[0]  # of the device and the precision of the pass, which may change between two results
-    key = (ex.preset, ex.patch_size, ex.dropped, tuple(ex.pixels.shape), pixels, q.device, q.dtype)
+    key = (ex.preset, ex.patch_size, ex.dropped, ex.intervention, tuple(ex.pixels.shape), pixels, q.device, q.dtype)
     found = _cache.get(key)
     if found is None:
         found = features.PatchTokens(*ex.run(features.patch_tokens))
@@ -86,7 +86,7 @@ def similarity(ex: Result, query: tuple[int, int], block: int = -1, other: Resul
     Raises:
         InputError: If there is no such patch or block, or the other model is another.
     """
-    target = _same_model(ex, other) if other is not None else ex
+    target = same_model(ex, other) if other is not None else ex
     token = tokens(ex, block)[patch_index(ex, query)]
     return _to_grid(target, features.similarity(token, tokens(target, block)))
 
@@ -111,7 +111,7 @@ def pca(
     Raises:
         InputError: If there is no such block, a token has fewer numbers, or the other model is another.
     """
-    both = [ex] if other is None else [ex, _same_model(ex, other)]
+    both = [ex] if other is None else [ex, same_model(ex, other)]
     fitted = np.concatenate([tokens(each, block) for each in both])
     if not 1 <= whole_number(components, "The number of components") <= fitted.shape[1]:
         raise InputError(f"The number of components must be from 1 to {fitted.shape[1]}, the width of a token.")
@@ -209,7 +209,8 @@ def _to_grid(ex: Result, values: NDArray[np.floating]) -> NDArray[np.float32]:
     return whole.reshape(*ex.grid, *values.shape[1:])
 
 
-def _same_model(ex: Result, other: Result) -> Result:
+def same_model(ex: Result, other: Result) -> Result:
+    """The other result; ``InputError`` if it is none, or of another model."""
     if not hasattr(other, "preset"):
         raise InputError("The other result must be an Exploration, not {0}.", type(other).__name__)
     if _model_of(other) != _model_of(ex):

@@ -1,7 +1,7 @@
 """The numbers of a result: one image in one model, without what is computed from them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -13,10 +13,11 @@ from torch import Tensor
 from vit_demo import images
 from vit_demo.checks import whole_number
 from vit_demo.defaults import NUM_CLASSES
-from vit_demo.inference.forward import RunOnModel, forward_with_trace
+from vit_demo.inference.forward import RunOnModel, forward_with_trace, run_changed
 from vit_demo.inference.inputs import Fit, ModelInput, Source
 from vit_demo.scores import to_scores
-from vit_demo.trace import Trace
+from vit_demo.trace import Intervention, Trace
+from vit_demo.trace.intervention import NOTHING
 from vit_demo.weights import Preset
 from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing
 
@@ -44,6 +45,7 @@ class Result:
         device: Where it ran.
         source: The path of the image, as a string, or its number in a batch; None where there is neither.
         dropped: The patches that were dropped from the sequence; see ``drop_patches``.
+        intervention: What is silent, and which tokens are of another result; see ``without`` and ``with_tokens``.
         run_on_model: Runs a function on the network, which a result does not hold.
     """
 
@@ -61,6 +63,7 @@ class Result:
     device: str
     source: Source = None
     dropped: tuple[tuple[int, int], ...] = ()
+    intervention: Intervention = NOTHING
     run_on_model: RunOnModel
 
     def __post_init__(self) -> None:
@@ -136,9 +139,20 @@ class Result:
         return self.trace.num_bytes + self.pixels.nbytes + self.logits.nbytes + pictures
 
     def run(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
-        """Runs a function on the network and this result's input, without the dropped patches; see ``RunOnModel``."""
+        """Runs a function on the network, changed by the intervention, and on this result's input; see ``RunOnModel``.
+
+        Dropped patches are not in the sequence.
+        """
         pixels, kept = self.pixels.detach(), kept_patches(self)  # a caller may want gradients of the input
+        if self.intervention:
+            arguments, function = (self.intervention, function, *arguments), run_changed
         return self.run_on_model(function, pixels, *arguments, kept_patches=kept, **options)
+
+    def again(self, **choices: Any) -> Self:
+        """The result of another pass on the same input, with some attributes changed."""
+        new = replace(self, **choices)
+        logits, trace, seconds = new.run(forward_with_trace)
+        return replace(new, logits=logits.numpy(), trace=trace, seconds=seconds)
 
 
 def kept_patches(result: Result) -> Tensor | None:

@@ -36,7 +36,8 @@ def to_dict(ex: Result, count: int = NUM_CLASSES) -> dict[str, Any]:
         count: How many predictions, at most.
 
     Returns:
-        ``source``, ``model``, ``patch_size``, ``fit``, ``grid`` (rows and columns), ``dropped`` patches, ``scores``
+        ``source``, ``model``, ``patch_size``, ``fit``, ``grid`` (rows and columns), ``dropped`` patches, ``without``
+        (what is silent, and in ``tokens_before`` the blocks before which tokens are of another result), ``scores``
         (what ``predictions`` hold), ``predictions``, highest first, ``is_confident``, ``seconds`` and ``device``.
 
     Raises:
@@ -49,6 +50,7 @@ def to_dict(ex: Result, count: int = NUM_CLASSES) -> dict[str, Any]:
         "fit": ex.fit,
         "grid": list(ex.grid),
         "dropped": [list(patch) for patch in ex.dropped],
+        "without": ex.intervention.to_dict(),
         "scores": ex.preset.scores,
         "predictions": [{"label": label, "score": score} for label, score in ex.top(count)],
         "is_confident": ex.is_confident,
@@ -133,7 +135,10 @@ def save(ex: Result, path: str | os.PathLike[str]) -> None:
         "device": ex.device,
         "source": ex.source,
         "dropped": ex.dropped,
+        "without": ex.intervention.to_dict(),
     }
+    for number, graft in enumerate(ex.intervention.grafts):
+        tensors |= {f"places.{number}": graft.places, f"tokens.{number}": graft.tokens}
     alone = {name: value.cpu().clone(memory_format=torch.contiguous_format) for name, value in tensors.items()}
     with writing(path):
         save_file(alone, os.fspath(path), {"format": FORMAT, "about": json.dumps(about)})

@@ -88,6 +88,6 @@ def _logits(model: TracedViT, pixels: Tensor, *, patch_size: int, kept_patches: 
     """The logits ``[K]`` of a picture: from its vector, if that is known."""
     module = model.module
     assert isinstance(module, WordClassifier), "other presets stay as they are"
-    vector = module.vector_of(pixels) if kept_patches is None else None
+    vector = module.vector_of(pixels) if kept_patches is None and not model.intervention else None
     logits = model(pixels, kept_patches=kept_patches) if vector is None else module.compare(vector)
     return logits[0].float()

@@ -94,19 +94,19 @@ def missing_rule(logits: Tensor, tokens: Sequence[Tensor], without_rule: Collect
             continue
         seen.add(node)
         inputs = [one for one, _ in node.next_functions]
-        if not _has_rule(node, inputs) or (_name(node) in without_rule and (len(inputs) != 2 or None in inputs)):
-            return _name(node)
+        if not _has_rule(node, inputs) or (node_name(node) in without_rule and (len(inputs) != 2 or None in inputs)):
+            return node_name(node)
         nodes += inputs
     return None
 
 
-def _name(node: Any) -> str:
+def node_name(node: Any) -> str:
     """Of a node of the graph, such as ``Mul``."""
     return re.sub(r"Backward\d*$|^torch::autograd::", "", node.name())
 
 
 def _has_rule(node: Any, inputs: Sequence[Any]) -> bool:
-    name = _name(node)
+    name = node_name(node)
     if name in ("Clamp", "ClampMin"):  # as a ReLU
         return not getattr(node, "_saved_min", 0) and getattr(node, "_saved_max", None) is None
     if name == "Div":
@@ -191,7 +191,7 @@ def _is_gate(x: Tensor) -> bool:
     for node in nodes:
         if node is None:
             continue
-        name, inputs = _name(node), [one for one, _ in node.next_functions]
+        name, inputs = node_name(node), [one for one, _ in node.next_functions]
         if name == "Expand" or "gate" in node.metadata or not (name in _FACTORS or _has_rule(node, inputs)):
             return True
         nodes += [one for one in inputs if one not in nodes] if name in _POINTWISE else []

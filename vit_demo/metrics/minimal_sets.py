@@ -33,7 +33,7 @@ class PatchSet:
     """A set of patches that is enough for a class, or that the class needs.
 
     Attributes:
-        patches: (row, col) of each, in the order of the map.
+        patches: (row, col) of each, in the order of the map; of heads, (block, head), in that of their effects.
         probability: Of the class with these patches alone, or without them.
         prediction: The index of the most probable class then.
         predicted_probability: Of that class.
@@ -75,7 +75,7 @@ def sufficient_set(
     Raises:
         InputError: If the share is not above 0 and at most 1, or fewer than 30 passes are allowed.
     """
-    search = _Search(model, images, target, share, max_passes, progress, options)
+    search = Search(model, images, target, share, max_passes, progress, options)
     return search.smallest([place for place in search.ordered(values) if search.patch_at(place) not in without])
 
 
@@ -100,12 +100,12 @@ def necessary_set(
     Raises:
         InputError: As in ``sufficient_set``.
     """
-    search = _Search(model, images, target, share, max_passes, progress, options, removes=True)
+    search = Search(model, images, target, share, max_passes, progress, options, removes=True)
     return search.smallest(search.ordered(values))
 
 
 @dataclass
-class _Search:
+class Search:
     """Tries subsets of the patches of one image, and counts them."""
 
     model: TracedViT
@@ -122,11 +122,11 @@ class _Search:
             raise InputError(f"The share of the probability must be above 0 and at most 1, not {self.share}.")
         if self.max_passes < 30:
             raise InputError(f"{self.max_passes} passes are too few for a search: allow 30 or more.")
-        self._grid, self._patches = sequence_patches(self.model, self.images, **self.options)
+        self._grid, self._patches = self.parts()
         count = len(self._patches)
         self._growth = max(count, GROWN_TOKENS // count) if self.removes else self.max_passes
         self._passes, self._limit, whole = 0, self.max_passes, torch.ones(1, count, dtype=torch.bool)
-        self._least = None if self.share is None else self.share * self._score(self._logits(whole))
+        self._least = None if self.share is None else self.share * self._score(self.logits(whole))
         if self._least is not None and float(self._least) <= 0:
             raise InputError("The score of this class is not above 0, so no share of it can be kept: choose another.")
 
@@ -134,7 +134,12 @@ class _Search:
     def _left(self) -> int:
         return self._limit - self._passes
 
-    def _logits(self, present: Tensor) -> Tensor:
+    def parts(self) -> tuple[tuple[int, int], Tensor]:
+        """The grid of what a set may hold, and which of it."""
+        return sequence_patches(self.model, self.images, **self.options)
+
+    def logits(self, present: Tensor) -> Tensor:
+        """Of the image with what is present of each set, ``[M, classes]``, for bool ``[M, K]``."""
         return subset_logits(self.model, self.images, present.to(self.images.device), **self.options).cpu()
 
     def _score(self, logits: Tensor) -> Tensor:
@@ -250,7 +255,7 @@ class _Search:
         present = torch.full((len(sets), len(self._patches)), self.removes)
         for row, one in zip(present, sets, strict=True):
             row[one] = not self.removes
-        logits = self._logits(present)
+        logits = self.logits(present)
         self._passes += math.ceil(len(sets) * share)
         if self.progress is not None:
             total = self.max_passes + self._growth

@@ -103,18 +103,22 @@ class Engine:
         patch_size: int,
         fit: Fit = "crop",
         dropped: tuple[tuple[int, int], ...] = (),
+        silent: tuple[tuple[int, int], ...] = (),
         *,
         drawing: Drawing | None = None,
         keep: bool = True,
     ) -> Exploration:
         """As ``explore`` (and ``drop_patches``), for a picture that is read only if the result is not cached.
 
-        A ``drawing`` of the source is run with others that wait; without ``keep`` the result is not cached.
+        Heads that are ``silent`` are as of ``without``. A ``drawing`` of the source is run with others that wait;
+        without ``keep`` the result is not cached.
         """
-        of_model = ("result", source.identity, patch_size, fit if preset.task == "photos" else "", dropped)
+        of_model = ("result", source.identity, patch_size, fit if preset.task == "photos" else "", dropped, silent)
         key, any_words = (*of_model, preset), (*of_model, self._model_key(preset, patch_size))
 
         def compute() -> Exploration:
+            if silent:
+                return self.explore_source(source, preset, patch_size, fit, dropped).without(heads=silent)
             if dropped:
                 return self.explore_source(source, preset, patch_size, fit).drop_patches(dropped)
             run, where = partial(self.run_on_model, preset, patch_size), partial(self._where, preset, patch_size)

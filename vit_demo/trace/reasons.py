@@ -27,9 +27,8 @@ CHUNKS = (
     "scaled_dot_product_attention."
 )
 NOT_OF_TOKENS = "Attention was seen in this network, but not between its tokens: choose a plain Vision Transformer."
-NO_PROJECTION = (
-    "What a block of this network adds after attention is not what one linear map gives, which this method needs."
-)
+NOT_SHOWN = "The tokens between the blocks of this network cannot be seen: its blocks are not modules."
+NO_PROJECTION = "What a block of this network adds after attention is not what one linear map gives, which this needs."
 NO_PATCHES = "The patches of this network were not found: pass patch_size= with their side in pixels."
 OTHER_COUNT = (
     "Patches of {} pixels do not give the {} tokens of this network: it resizes or crops its pictures (then pass the "

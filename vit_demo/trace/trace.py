@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from vit_demo.errors import InputError, PresetError
 from vit_demo.model.resample import num_bytes
 from vit_demo.trace.attention_mode import AttentionMode, attention_rows
-from vit_demo.trace.reasons import NOT_SEEN
+from vit_demo.trace.reasons import NOT_SEEN, NOT_SHOWN
 from vit_demo.trace.running import hooked
 from vit_demo.trace.structure import first_of
 
@@ -122,8 +122,7 @@ class Trace:
     def check_tokens(self) -> None:
         """Checks that the tokens of every depth were seen; ``InputError`` if they were not."""
         if len(self.tokens) <= self.num_blocks:
-            message = "The tokens between the blocks of this network cannot be seen: its blocks are not modules."
-            raise InputError(message)
+            raise InputError(NOT_SHOWN)
 
     def to(self, device: str) -> Trace:
         """A copy on another device."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, TypedDict
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
@@ -17,6 +18,7 @@ from vit_demo.model.config import ViTConfig
 from vit_demo.model.pooling import pooled_slices
 from vit_demo.model.resample import Resampled, num_bytes
 from vit_demo.scores import Scores, to_scores
+from vit_demo.trace.intervention import NOTHING
 from vit_demo.trace.one_pass import AttentionFn, Pass
 from vit_demo.trace.outputs import Undo, finite, logits_of
 from vit_demo.trace.reasons import NO_PROJECTION, NOT_SEEN
@@ -52,10 +54,12 @@ class TracedViT(nn.Module):
             out after the last block: as exact, where positions are part of attention.
         scores: What its logits become wherever probabilities are measured; see ``vit_demo.scores``.
         already: What made its outputs probabilities, so that logits are what that was given; empty to leave them.
+        intervention: What is changed in each of its passes.
         is_own: Whether it is a network of this package (``OwnViT``), each of whose operations is known.
     """
 
     is_own = False
+    intervention = NOTHING
 
     def __init__(self, module: nn.Module, config: ViTConfig, structure: Structure) -> None:
         super().__init__()
@@ -73,6 +77,7 @@ class TracedViT(nn.Module):
         patch_size: int | None = None,
         kept_patches: Tensor | None = None,
         attention_fn: AttentionFn | None = None,
+        silent: Tensor | None = None,
     ) -> Tensor:
         """Classifies images whose sides are multiples of the patch size.
 
@@ -84,6 +89,7 @@ class TracedViT(nn.Module):
                 Each keeps the position it has in the whole grid.
             attention_fn: Computes ``softmax(q k^T / sqrt(d)) v`` in place of the network's own kernel, for a backward
                 of its own.
+            silent: bool ``[B, blocks, H]``: heads that are silent in each image, beside those of ``intervention``.
 
         Returns:
             Logits ``[B, num_classes]``, or the pooled vector of a network without classes.
@@ -102,7 +108,8 @@ class TracedViT(nn.Module):
         if kept_patches is not None:  # the tokens of the sequence, prefix included
             first = torch.arange(prefix, device=kept_patches.device).expand(len(kept_patches), -1)
             kept = torch.cat([first, kept_patches + prefix], 1)
-        running = Pass(self.module, self.structure, len(images), trace, kept, self.leaves_out, attention_fn)
+        parts = self.module, self.structure, len(images), trace, kept, self.leaves_out, attention_fn
+        running = Pass(*parts, self.intervention, silent, self.added_by_heads)
         with in_eval(self.module, in_one_mode=self.is_own), running:
             logits = self._logits(images.to(self.dtype), options)
         if not running.count and not (trace and trace.q) and (trace is not None or attention_fn):
@@ -188,6 +195,11 @@ class TracedViT(nn.Module):
         if not name.endswith("weight") or bias not in dict(self.module.named_parameters()):
             return torch.zeros(self.output_projection(block).shape[2], dtype=torch.float32, device=self.device)
         return self._scaled(bias)
+
+    def added_by_heads(self, block: int, out: Tensor) -> Tensor:
+        """What heads that give ``[B, H, N, d]`` add to the tokens ``[B, N, D]``; ``PresetError`` as above."""
+        weight, bias = self.output_projection(block).flatten(0, 1).T, self.output_bias(block)
+        return F.linear(out.transpose(1, 2).flatten(2), weight.to(out.dtype), bias.to(out.dtype))
 
     def _projection(self, block: int) -> str:
         """The name of the weight of a block's output projection; empty if there is none."""

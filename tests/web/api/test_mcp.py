@@ -69,7 +69,7 @@ def call(session) -> Callable[..., Any]:
 def test_every_endpoint_is_a_tool_with_a_description_of_each_parameter(session):
     tools = {tool.name: tool for tool in session(lambda client: client.list_tools()).tools}
     names = {"presets", "labels", "methods", "predict", "explain", "overlay", "explain_image"}
-    names |= {"logit_lens", "drop_patches", "faithfulness", "similarity", "pca", "kmeans", "norms"}
+    names |= {"logit_lens", "drop_patches", "head_effects", "faithfulness", "similarity", "pca", "kmeans", "norms"}
     assert set(tools) == names
     for tool in tools.values():
         jsonschema.Draft202012Validator.check_schema(tool.inputSchema)
@@ -148,6 +148,13 @@ def test_the_other_tools_answer_with_numbers(call, three):
     np.testing.assert_allclose(components, expected.pca(remove_background=True), atol=1e-3)
     assert numbers("kmeans", k=4)["map"] == expected.kmeans(4).tolist()
     assert numbers("norms")["outliers"] == []
+    heads = numbers("head_effects", label="3", against="8", silent="1.0,0.2")
+    silent = expected.without(heads=[(0, 2), (1, 0)])
+    np.testing.assert_allclose(heads["effects"], silent.head_effects("3", "8"), atol=1e-4)
+    assert heads["prediction"]["label"] == silent.top(1)[0][0] and (heads["label"], heads["against"]) == ("3", "8")
+    for bad in ("1.0,1.0", "9.0", "1,0", "01.0", "0.-1", ",".join(["1.0"] * 10_000)):
+        answer = call("head_effects", **drawn, silent=bad)
+        assert answer.isError and len(answer.content[0].text) < 300, bad
     areas = numbers("faithfulness", method="relevance")
     assert areas["deletion"] == pytest.approx(expected.faithfulness("relevance").deletion_area, abs=1e-4)
 

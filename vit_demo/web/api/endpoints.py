@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from vit_demo.checks import read_heads
 from vit_demo.defaults import DEFAULT_METHOD, NUM_CLASSES
 from vit_demo.features import norm_outliers
 from vit_demo.inference.exploration import Exploration
@@ -164,6 +165,26 @@ def drop_patches(result: Exploration, patches: parameters.DroppedPatches = REQUI
         {"before", "after"}, each {"label", "is_confident", "confidences": [{"label", "confidence"}, ...]}.
     """
     return {"before": _prediction(result), "after": _prediction(result.drop_patches(patches))}
+
+
+@endpoint(slow=True)
+def head_effects(
+    result: Exploration,
+    label: parameters.Label = "",
+    against: parameters.Against = "",
+    silent: parameters.SilentHeads = "",
+) -> schemas.HeadEffects:
+    """Measures what a class loses when each attention head alone is silent: which heads does this answer need?
+
+    Returns:
+        {"effects": for each block a list of what its heads are worth, in the unit of the logit, below 0 where the class
+        gains, "label", "against", "prediction": with the heads of ``silent`` silent}. With ``against``, what the
+        difference of both logits loses.
+    """
+    changed = result.without(heads=read_heads(silent))
+    effects = changed.head_effects(label, against).tolist()
+    prediction = _prediction(changed)
+    return {"effects": effects, "label": label or _first(changed), "against": against or "", "prediction": prediction}
 
 
 @endpoint(slow=True)

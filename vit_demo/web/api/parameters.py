@@ -111,6 +111,11 @@ RemoveBackground = Annotated[
     BeforeValidator(bool),
     Field(description="Whether to leave out the patches on one side of zero of the first component, and fit again."),
 ]
+SilentHeads = Annotated[
+    str,
+    BeforeValidator(lambda value: parse.short_string(value or "", "silent heads")),
+    described('Heads that are silent throughout, block.head from 0 with commas between them, "2.1,4.3"; "" for none.'),
+]
 DroppedPatches = Annotated[
     list[tuple[int, int]],
     BeforeValidator(dropped_patches),

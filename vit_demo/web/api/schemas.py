@@ -41,6 +41,15 @@ class BeforeAndAfter(TypedDict):
     after: Prediction
 
 
+class HeadEffects(TypedDict):
+    """What a class loses without each head alone, a list for each block, and the prediction with those silent."""
+
+    effects: list[list[float]]
+    label: str
+    against: str
+    prediction: Prediction
+
+
 class _Grid(TypedDict):
     rows: int
     cols: int

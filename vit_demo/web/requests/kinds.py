@@ -21,7 +21,7 @@ from vit_demo.service.job import Job, Turn, owner
 from vit_demo.web.catalog import visitor_presets
 from vit_demo.web.catalog.menu import menu_entries, model_entry
 from vit_demo.web.catalog.method_docs import BOARD, FEATURES, method_html
-from vit_demo.web.requests import parse, tour
+from vit_demo.web.requests import heads, parse, tour
 from vit_demo.web.requests.building import NetworkRequest, network_size
 from vit_demo.web.requests.film import FilmRequest, film_result
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
@@ -290,6 +290,9 @@ KINDS: dict[str, RequestKind | OtherKind] = {
     ),
     "randomization": RequestKind(_of_result(randomization_result), MapRequest, costs.many_passes),
     "smallest_set": RequestKind(_of_result(smallest_set), SetRequest, costs.many_passes),
+    "head_effects": RequestKind(_of_result(heads.effects), heads.HeadsRequest, costs.many_passes),
+    "fewest_heads": RequestKind(_of_result(heads.fewest), cost=costs.many_passes),
+    "contributions": RequestKind(_of_result(heads.contributions), heads.HeadsRequest, costs.backward),
     "method_docs": OtherKind(method_docs, MethodRequest),
     "models": OtherKind(menu),
     "model": OtherKind(model, ModelRequest),

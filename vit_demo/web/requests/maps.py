@@ -91,11 +91,11 @@ class RequestedResult:
         request = self.request
         size = self.preset.check_patch_size(request.patch_size)
         explore = partial(self.engine.explore_source, request.source, self.preset, size, request.fit)
-        whole = explore(drawing=self.drawing, keep=bool(request.dropped) or not self.live)
-        if not request.dropped:
+        whole = explore(drawing=self.drawing, keep=bool(request.dropped or request.silent) or not self.live)
+        if not request.dropped and not request.silent:
             return whole
         dropped = tuple(check_patch(whole.grid, divmod(patch, whole.grid[1])) for patch in request.dropped)
-        return explore(dropped, keep=not self.live)
+        return explore(dropped, tuple(request.silent), keep=not self.live)
 
     def map_values(self, request: MapRequest) -> NDArray[np.float32]:
         """Computes a map, or gets it from the cache: a map that is tested was usually shown before."""

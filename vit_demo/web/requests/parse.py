@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from PIL import Image
 from pydantic import BeforeValidator, SkipValidation, TypeAdapter, ValidationError
 
 from vit_demo import images
-from vit_demo.defaults import MAX_VISITOR_WORDS
+from vit_demo.defaults import MAX_HEADS, MAX_VISITOR_WORDS
 from vit_demo.errors import ImageError, InputError, LabelError, PresetError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.inputs import Fit, Picture, check_fit
@@ -224,6 +225,18 @@ def patch_indices(value: Any) -> tuple[int, ...]:
     return tuple(sorted({integer(patch, "patch", 0, 10_000) for patch in value}))
 
 
+def heads(value: Any) -> tuple[tuple[int, int], ...]:
+    """(block, head) of each of a list of pairs, from 0, each once, sorted; at most ``MAX_HEADS``."""
+    pairs: list[Any] = value if isinstance(value, list) else [None]
+    if len(pairs) > MAX_HEADS or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise InputError("The heads must be a list of at most {0} pairs [block, head].", MAX_HEADS)
+    found = sorted((integer(block, "block"), integer(head, "head")) for block, head in pairs)
+    for one, other in pairwise(found):
+        if one == other:
+            raise InputError(f"The head {one} is named twice: name each once.")
+    return tuple(found)
+
+
 def patch_size(preset: Preset, value: Any) -> int:
     """A patch size of a preset; the default for None, "" and 0."""
     if value in (None, "", 0):
@@ -239,6 +252,7 @@ Label = Annotated[int | None, whole_number("label")]
 Against = Annotated[int | None, whole_number("against")]
 Query = Annotated[int | None, whole_number("query")]
 Block = Annotated[int, whole_number("block")]
+Heads = Annotated[tuple[tuple[int, int], ...], BeforeValidator(heads)]
 Patches = Annotated[tuple[int, ...], BeforeValidator(patch_indices)]
 
 
@@ -253,6 +267,7 @@ class ResultRequest:
         fit: How a photo becomes the input.
         dropped: Indices of the dropped patches, row by row.
         words: The classes of a model that takes words; empty for those that it has.
+        silent: (block, head) of the heads that are silent.
     """
 
     source: SkipValidation[Source]
@@ -261,6 +276,7 @@ class ResultRequest:
     fit: FitName
     dropped: Patches = ()
     words: Words = ()
+    silent: Heads = ()
 
     @classmethod
     def parse(cls, sent: Any, *, live: bool = False) -> ResultRequest:
@@ -276,4 +292,5 @@ class ResultRequest:
     @property
     def key(self) -> bytes:
         """A hash of all fields, by which results are cached and jobs are shared."""
-        return _digest(repr((self.source.identity, self.preset, self.patch_size, self.fit, self.dropped, self.words)))
+        choices = (self.preset, self.patch_size, self.fit, self.dropped, self.words, self.silent)
+        return _digest(repr((self.source.identity, *choices)))

@@ -45,6 +45,7 @@ class SourcePayload(TypedDict):
     fit: str
     dropped: list[int]
     words: NotRequired[list[str]]
+    silent: NotRequired[list[list[int]]]
 
 
 class MapsPayload(TypedDict):
@@ -111,6 +112,7 @@ class ResultPayload(TypedDict):
     num_heads: int
     trace_bytes: int
     dropped: list[int]
+    silent: list[list[int]]
     predictions: PredictionsPayload
     early: str | None
     confident: bool
@@ -156,6 +158,7 @@ def payload(
         "num_heads": trace.num_heads,
         "trace_bytes": _trace_bytes(trace),
         "dropped": [row * result.grid[1] + col for row, col in result.dropped],
+        "silent": [list(head) for head in result.intervention.heads],
         "predictions": _predictions(result, MOST_EARLY if live else num_classes),
         "early": None if trace.early is None else encode(to_scores(trace.early[0], preset.scores).cpu().numpy()),
         "confident": preset.takes_words or result.is_confident,
@@ -181,6 +184,8 @@ def source_of(result: Exploration, request: ResultRequest | None = None) -> Sour
         "fit": result.fit,
         "dropped": [row * columns + col for row, col in result.dropped],
     }
+    if result.intervention.heads:
+        source["silent"] = [list(head) for head in result.intervention.heads]
     if request is None:
         return source
     if request.words:

@@ -77,7 +77,7 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
     size = preset.check_patch_size(source.patch_size)
     cost = costs.many_passes if isinstance(fields, MapRequest) and fields.is_slow else kind.cost
     turn = source.source.turn(preset, size, cost, live=bool(page))
-    is_drawing = name == "result" and not source.dropped
+    is_drawing = name == "result" and not source.dropped and not source.silent
     drawing = engine.drawing(source.source, preset, size, turn.pool) if is_drawing else None
     requested = RequestedResult(engine, preset, source, drawing, live=bool(page))
 

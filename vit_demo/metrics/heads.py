@@ -1,0 +1,101 @@
+"""What heads are for: what a class loses without one, and how few of them keep it."""
+
+from typing import Any, Unpack
+
+import torch
+from torch import Tensor
+
+from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
+from vit_demo.methods.targets import class_scores
+from vit_demo.metrics.minimal_sets import MAX_PASSES, PatchSet, Search
+from vit_demo.trace import PassOptions, TracedViT
+
+
+@torch.no_grad()
+def head_logits(
+    model: TracedViT,
+    images: Tensor,
+    silent: Tensor,
+    *,
+    batch_size: int | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[PassOptions],
+) -> Tensor:
+    """The logits of one image with different heads silent.
+
+    Args:
+        model: In eval mode.
+        images: ``[1, C, height, width]``, normalised.
+        silent: bool ``[M, blocks, H]``: which heads are silent in each pass.
+        batch_size: Passes at once; for None as many as fit.
+        progress: Called after every batch.
+        **options: As in ``TracedViT.forward``.
+
+    Returns:
+        ``[M, classes]`` float32.
+    """
+    patches, found = len(sequence_patches(model, images, **options)[1]), list[Tensor]()
+    kept, done = options.get("kept_patches"), 0
+    for part in silent.split(batch_size or sequences_per_batch(patches + model.config.num_prefix_tokens)):
+        if kept is not None:
+            options["kept_patches"] = kept.expand(len(part), -1)
+        found.append(model(images.expand(len(part), -1, -1, -1), silent=part, **options).float())
+        done += len(part)
+        if progress is not None:
+            progress(done, len(silent))
+    return torch.cat(found)
+
+
+def head_effects(
+    model: TracedViT, images: Tensor, target: int, *, against: int | None = None, log: bool = False, **options: Any
+) -> Tensor:
+    """What a class's score loses when each head alone is silent, ``[blocks, H]``.
+
+    The score is the logit, or with ``log`` the logarithm of the probability; with ``against``, by how much it exceeds
+    that of the other class. Other parameters as in ``head_logits``.
+    """
+    shape = (model.config.depth, model.config.num_heads)
+    silent = torch.eye(shape[0] * shape[1], dtype=torch.bool, device="cpu")
+    logits = head_logits(model, images, torch.cat([silent[:1] & False, silent]).unflatten(1, shape), **options)
+    scores = class_scores(model.to_scores(logits, log=True) if log else logits, target, against)
+    return (scores[0] - scores[1:]).unflatten(0, shape)
+
+
+def sufficient_heads(
+    model: TracedViT,
+    images: Tensor,
+    target: int,
+    *,
+    share: float | None = None,
+    max_passes: int = MAX_PASSES,
+    progress: Progress | None = None,
+    **options: Unpack[PassOptions],
+) -> PatchSet | None:
+    """The fewest heads found that keep a class while all others are silent; see ``sufficient_set``.
+
+    Heads are tried in the order of their effects, which take a pass each.
+
+    Returns:
+        The set, whose patches are the heads, (block, head); None if not even all heads are enough.
+    """
+    count = model.config.depth * model.config.num_heads + 1
+
+    def report(done: int, total: int) -> None:
+        if progress is not None:
+            progress(done if total == count else count + done, count + 2 * max_passes)
+
+    effects = head_effects(model, images, target, progress=report, **options)
+    search = _HeadSearch(model, images, target, share, max_passes, report, options)
+    return search.smallest(search.ordered(effects))
+
+
+class _HeadSearch(Search):
+    """The same with heads in place of patches."""
+
+    def parts(self) -> tuple[tuple[int, int], Tensor]:
+        shape = (self.model.config.depth, self.model.config.num_heads)
+        return shape, torch.arange(shape[0] * shape[1], device="cpu")
+
+    def logits(self, present: Tensor) -> Tensor:
+        silent = ~present.unflatten(1, self.parts()[0])
+        return head_logits(self.model, self.images, silent, **self.options).cpu()
