@@ -79,7 +79,7 @@ def test_axe_finds_nothing_of_ours(request: pytest.FixtureRequest, address: str,
         page.goto("about:blank")
         open_page(page, f"{address}?__theme={theme}#{link}")
         page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
-        for panels in ("closed", "open"):
+        for panels in ("closed", "open") if tab == "Digit" else ("open",):
             if panels == "open":
                 open_panels(page)
             found += [f"{tab}, panels {panels}: {problem}" for problem in problems_of_both_themes(page)]

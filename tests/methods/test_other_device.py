@@ -56,7 +56,8 @@ def both(layout: str, network: Make) -> tuple[TracedViT, TracedViT]:
         here = network(**LAYOUTS[layout][0])
         with OtherDevice():
             return here, OwnViT(moved(here.module))
-    module = timm.create_model("vit_tiny_patch16_224", img_size=16, patch_size=4, num_classes=5, depth=1).eval()
+    module = timm.create_model("vit_tiny_patch16_224", img_size=16, patch_size=4, num_classes=5, depth=1)
+    module.eval().requires_grad_(False)
     with OtherDevice():
         return adapt(module, 16), adapt(moved(module), 16)
 
