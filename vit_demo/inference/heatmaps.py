@@ -168,8 +168,7 @@ def faithfulness(
         label: Whose probability is measured, and whose map it is; the predicted class for None. Of a class with a
             probability below ``IMPROBABLE``, 0.1, the logit is measured, because there is little to lose; see
             ``Faithfulness.measured``. A function as in ``heatmap`` is measured itself.
-        baseline: What replaces a patch: ``"mean"``, the colour that normalization maps to 0; ``"blur"``, the picture
-            without its details; or ``"black"``.
+        baseline: What replaces a patch: ``"mean"``, ``"blur"`` or ``"black"``; see ``metrics.baseline_image``.
         seeds: How many random orders.
         progress: Called with the number of pictures done and their total.
         against: Another class: the map is that of the first rather than this one, if the method compares classes, and
