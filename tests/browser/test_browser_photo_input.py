@@ -123,3 +123,13 @@ def test_a_camera_of_the_browser_takes_a_photo(page: Page, address: str):
     page.get_by_role("button", name="Hold").click()
     page.wait_for_function(f"{SOURCE}?.upload")
     assert page.locator("video.preview").is_hidden()
+
+
+def test_a_whole_photo_has_at_most_as_many_squares_as_a_square_one(page: Page, address: str):
+    open_page(page, f"{address}#tab=photos&photo=tiger&fit=keep")
+    page.wait_for_function(f"{SOURCE}?.fit === 'keep'")
+    headline = int(page.locator(".mechanism").inner_text().split("into ")[1].split(" ")[0])
+    said = page.locator("#patch-size label:has(input:checked) small").first.inner_text()
+    assert said.startswith("≤") and headline <= int(said[1:].replace("\u00a0", ""))
+    page.locator("#fit").get_by_text("Centre").click()
+    page.wait_for_function("!document.querySelector('#patch-size').innerText.includes('≤')")
