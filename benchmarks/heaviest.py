@@ -245,6 +245,7 @@ READ = (
     *("/gradio_api/mcp/schema", "/lessons", "/lessons/13", "/faithfulness", f"/assets/{large_scripts()[0]}"),
     *("/static/img/logo.svg", f"{modules.PREFIX}/icon.svg", f"{modules.PREFIX}/preview.jpg"),
     f"{modules.PREFIX}/examples/preview/{next(iter(EXAMPLE_PHOTOS))}.webp",
+    *(f"{modules.PREFIX}/see/{name}" for name in ("digit-8", f"{next(iter(EXAMPLE_PHOTOS))}.jpg")),
     *(f"{modules.PREFIX}/{modules.version()}/{name}" for name in modules.files()),
 )
 """What is read by its address alone."""

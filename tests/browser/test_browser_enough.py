@@ -133,7 +133,10 @@ def test_who_changes_the_answer_is_told_with_how_many_squares_and_the_best_is_ke
         headline.get_by_role("button", name="Send it").click()
     assert Image.open(download.value.path()).size == (1080, 1080)
     headline.get_by_text("Saved; link copied.").wait_for()
-    other = open_page(window(kind="other visitor"), page.evaluate("navigator.clipboard.readText()"))
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert "/see/digit-8#" in link, "of which a preview shows the picture"
+    other = open_page(window(kind="other visitor"), link)
+    assert other.url.startswith(f"{address}#"), "it opens the page"
     other.locator(".headline").get_by_text("Someone needed 2 squares to change its answer. You?").wait_for()
     assert other.evaluate(f"{STAGE}.choices.dropped") is None, "the squares are not given away"
     page.reload()

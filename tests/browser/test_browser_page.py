@@ -58,7 +58,7 @@ def test_it_opens_with_an_explained_example_and_makes_no_foreign_request(page: P
     assert [column.split()[:2] for column in table] == [[str(size), str((28 // size) ** 2)] for size in sizes]
     costs = costs_of(page)
     assert (costs["Squares (patches)"], costs["Tokens"]) == ("4 × 4", "17")
-    assert costs["Time"].endswith(f" on {page.locator('.badge').inner_text()}")
+    assert costs["Time"].endswith(f" on {page.locator('.badge [translate=no]').inner_text()}")
     run = run_of(page)
     wait_a_moment(page)
     assert run_of(page) == run, "what is on the page already is not computed again"

@@ -153,3 +153,13 @@ def test_the_part_that_the_network_gets_is_marked_in_the_photo_and_named(opened:
         assert part["width"] / part["height"] == pytest.approx(1, abs=0.02)
         middle = [part["x"] + part["width"] / 2, part["y"] + part["height"] / 2]
         assert middle == pytest.approx([frame["x"] + frame["width"] / 2, frame["y"] + frame["height"] / 2], abs=2)
+
+
+def test_a_whole_photo_has_at_most_as_many_squares_as_a_square_one(page: Page, address: str):
+    open_page(page, f"{address}#tab=photos&photo=tiger&fit=keep")
+    page.wait_for_function(f"{SOURCE}?.fit === 'keep'")
+    headline = int(page.locator(".mechanism").inner_text().split("into ")[1].split(" ")[0])
+    said = page.locator("#patch-size label:has(input:checked) small").first.inner_text()
+    assert said.startswith("≤") and headline <= int(said[1:].replace("\u00a0", ""))
+    page.locator("#fit").get_by_text("Centre").click()
+    page.wait_for_function("!document.querySelector('#patch-size').innerText.includes('≤')")

@@ -185,7 +185,7 @@ def test_all_that_can_be_taken_away_opens_beside_the_picture(
     page.wait_for_function("!document.querySelector('.download.near')")
     assert page.evaluate("document.activeElement.className") == "link take"
     link.click()
-    page.locator(".headline").click(position={"x": 2, "y": 2}) if name != "phone" else page.mouse.click(195, 5)
+    page.locator(".headline").click(position={"x": 2, "y": 2}) if name != "phone" else page.mouse.click(2, 5)
     page.wait_for_function("!document.querySelector('.download.near')")
     assert page.evaluate("scrollY") == before
 

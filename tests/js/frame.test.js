@@ -409,7 +409,8 @@ test("a square is guessed before the colours are shown, and then told what it co
   const whole = ten(0.9);
   const rub = (part) => frame({ verb: "rub", result: whole, ...part });
   assert.equal(rub({}).guess, "offer");
-  const never = [{ verb: "draw" }, { live: true }, { isTried: true }, { found: { patches: [1] } }];
+  const unsure = { result: ten(0.4) };
+  const never = [unsure, { verb: "draw" }, { live: true }, { isTried: true }, { found: { patches: [1] } }];
   for (const part of never) assert.equal(rub(part).guess, "none", JSON.stringify(part));
   assert.equal(rub({ result: resultOf([0.9, 0.1], { scores: "sigmoid" }) }).guess, "none");
   assert.equal(rub({ result: ten(0.9, 0.02, { dropped: [4] }), whole }).guess, "none");

@@ -42,7 +42,7 @@ from vit_demo.version import __version__
 from vit_demo.web import settings
 from vit_demo.web.api import documents, mcp
 from vit_demo.web.catalog import example_photos
-from vit_demo.web.frontend import head, modules
+from vit_demo.web.frontend import head, modules, previews
 from vit_demo.web.frontend.assets import read_styles
 from vit_demo.web.guard import log, replacements, uploads
 from vit_demo.web.guard.compression import Compression
@@ -148,6 +148,7 @@ def asgi_app() -> FastAPI:
         *modules.routes(),
         *example_photos.routes(modules.PREFIX),
         *head.routes(),
+        *previews.routes(),
     ]
     own += [*documents.routes(page), Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
     middleware = [Middleware(Started), Middleware(Measured), *guard(page), Middleware(Compression)]

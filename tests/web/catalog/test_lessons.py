@@ -1,6 +1,8 @@
 """The lessons: their links, their translations, and that the numbers in their answers are those of the networks."""
 
 import re
+from html import unescape
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -27,6 +29,21 @@ def test_lessons_have_thirteen_links_to_this_page_and_as_many_folded_answers(lan
     assert re.findall(r'lang="(\w+)"[^>]* aria-current=page', languages) == [language]
     answers = re.findall(r"<td><details><summary>(\w+)</summary>[^<]+</details></td>\s*</tr>", lessons)
     assert len(answers) == 13 and f"<th><details><summary>{answers[0]}</summary></details></th>" in lessons
+
+
+def test_each_lesson_shows_what_its_link_opens():
+    links = re.findall(r'<a href="\./(#lesson[^"]*)">(.*?)<span>', method_docs.lessons_html(), re.DOTALL)
+    assert len(links) == 13
+    for link, picture in links:
+        fields = parse_qs(unescape(link)[1:])
+        photo = fields.get("photo")
+        assert picture.startswith(
+            f'<img src="./gradio_api/vit_demo/examples/preview/{photo[0]}.webp"' if photo else "<svg"
+        )
+        assert not photo or photo[0] in EXAMPLE_PHOTOS
+        if "digit" in fields and "build" not in link:
+            cuts = 28 // int(fields["patch_size"][0]) - 1
+            assert re.findall(r'class="line" d="([^"]*)"', picture)[0].count("M") == 2 * cuts, "the grid of its squares"
 
 
 def lessons_of(language: str) -> list[str]:

@@ -66,7 +66,7 @@ EXAMPLE_PHOTOS = {
         _photo("church.jpg", "Cathedral of Reims", "Mattana", "public domain"),
         _photo("mountains.jpg", "Mountains over Lake Sherburne", "Budgie Desktop Developers"),
         _photo("koala.jpg", "Koala", "BurningWell", "public domain"),
-        _photo("tiger.jpg", "Tiger, which is none of the 50 classes", "Pexels"),
+        _photo("tiger.jpg", "Tiger", "Pexels"),
     )
 }
 """The example photos in the order of the page; the photo tab opens with the first."""

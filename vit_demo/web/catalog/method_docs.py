@@ -14,6 +14,7 @@ from vit_demo.defaults import HOST, PORT
 from vit_demo.errors import InputError
 from vit_demo.methods import METHODS, find_method
 from vit_demo.resources import resource_folder
+from vit_demo.web.catalog.lesson_pictures import picture_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -92,7 +93,12 @@ def lessons_html(language: str = "en") -> str:
     html = re.sub(r"<th>([^<]+)</th>(?=\s*</tr>)", r"<th><details><summary>\1</summary></details></th>", html)
     answer = "".join(re.findall("<summary>.*</summary>", html))
     folded = rf"<td><details>{answer}\1</details></td>"
+    html = re.sub(r'(<a href="[^"#]*(#lesson[^"]*)">)([^<]*)', _with_picture, html)
     return f"<nav>{links}</nav>\n" + re.sub(r"<td>((?:(?!<td>).)*)</td>(?=\s*</tr>)", folded, html)
+
+
+def _with_picture(link: re.Match[str]) -> str:
+    return f"{link[1]}{picture_of(link[2])}<span>{link[3]}</span>"
 
 
 def lesson(number: int, language: str = "en") -> dict[str, str | int | None]:

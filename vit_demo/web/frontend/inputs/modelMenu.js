@@ -110,7 +110,7 @@ export function createMenu(element, { pageState, server, models, offer, own, cus
     setText(find(".summary"), canAsk || state.task === "digits" ? "" : model.summary);
     words.show(model.takes_words && !canAsk ? (chosen ?? model.words) : null);
     const isMeasured = state.task === "digits" || fit === "crop";
-    sizes.set(model, patchSize, isMeasured);
+    sizes.set(model, patchSize, { isMeasured, isWhole: state.task === "photos" && fit === "keep" });
     showOffer(canAsk ? null : model);
   }
 
@@ -217,8 +217,14 @@ function jobText({ model, done, total, error }) {
 
 const MOST_WITHOUT_SCROLLING = 5;
 
-/** Each row of the choice: its name, and its value for a size (an entry of Python's `describe_patch_size`). */
-const SQUARES = [english("squares"), ({ side }) => formatInteger(side ** 2)];
+/**
+ * Each row of the choice: its name, and its value for a size (an entry of Python's `describe_patch_size`). A whole photo has as
+ * many squares as fit into its shape.
+ */
+const squaresOf = (isWhole) => [
+  english("squares"),
+  ({ side }) => (isWhole ? `≤\u00a0${formatInteger(side ** 2)}` : formatInteger(side ** 2)),
+];
 const RIGHT = english("% right");
 const COSTS = [
   [english("tokens"), ({ tokens }) => formatInteger(tokens)],
@@ -226,15 +232,18 @@ const COSTS = [
   [english("M operations"), ({ operations: n }) => formatDecimals(n / 1e6, n < 1e7 ? 1 : 0, true)],
 ];
 
-/** `set(model, value, isMeasured)` shows the sizes of a model in `host`, `isMeasured` whether their accuracies hold. */
+/**
+ * `set(model, value, {isMeasured, isWhole})` shows the sizes of a model in `host`, `isMeasured` whether their accuracies hold,
+ * `isWhole` whether a photo keeps its shape.
+ */
 function createPatchSizes(host, onChange) {
   const [names, bar] = host.children;
   const radios = createRadios(bar, onChange);
 
-  function set({ sizes }, value, isMeasured) {
+  function set({ sizes }, value, { isMeasured, isWhole }) {
     const accuracyOf = ({ accuracy }) => (isMeasured && accuracy !== null ? formatDecimals(accuracy, 1) : "–");
     const right = sizes.some(({ accuracy }) => accuracy !== null) ? [[RIGHT, accuracyOf]] : [];
-    const rows = [SQUARES, ...right, ...COSTS];
+    const rows = [squaresOf(isWhole), ...right, ...COSTS];
     host.classList.toggle("scrolls", sizes.length > MOST_WITHOUT_SCROLLING);
     const titles = [english("pixels"), ...rows.map(([name]) => name)];
     names.replaceChildren(...titles.map((title) => make("span", {}, title)));

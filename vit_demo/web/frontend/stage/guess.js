@@ -27,9 +27,9 @@ export function guessOf({ guess, methods }, result, drawing) {
 }
 
 /** What can be said of guessing: "offer", "asked", "told" or "none". */
-export function stateOf({ verb, live, result, whole, guess, found, isTried }) {
+export function stateOf({ verb, live, result, whole, guess, found, isTried, doubt }) {
   const { predictions } = whole ?? { predictions: [] };
-  const canGuess = predictions[0]?.scores === "softmax" && predictions.length > 1;
+  const canGuess = doubt === "sure" && predictions[0]?.scores === "softmax" && predictions.length > 1;
   if (verb !== "rub" || live || !result || !canGuess || result.dropped.length) return "none";
   if (guess) return guess.patch === null ? "asked" : "told";
   return found || isTried ? "none" : "offer";

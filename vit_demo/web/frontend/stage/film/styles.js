@@ -33,6 +33,8 @@ export const styles = `
     .explore > :is(.film-acts, .film-line, .film-note) { width: 100%; }
     .headline { min-height: 80px; font-size: 16px; line-height: 20px; }
     .view { width: 100%; }
+    .all-classes { display: none; }
+    .predictions:not(.fixed) .bars button { min-height: 28px !important; }
     .film-line { order: 3; margin-top: 4px; }
     .film-acts { order: 4; flex-wrap: wrap; margin: 0; }
     .more-of-step { flex-basis: 100%; }

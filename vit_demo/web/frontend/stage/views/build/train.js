@@ -155,6 +155,8 @@ export function createTraining(host, { change, request, startingPoints }) {
     }
     const left = state === "running" && step && Math.ceil((seconds * (steps - step)) / step);
     if (left && steps) return translate("It learns: {left} s left.", { left });
+    if (state === "running" && step) return translate("It learns: {steps} steps so far.", values);
+    if (isRunning && !state) return english("It begins …");
     if (isRunning && wait) return translate("Waiting for a free core: about {wait} s.", { wait });
     if (isRunning) return state === "running" ? english("It learns …") : english("Waiting for a free core …");
     if (current.isCancelled) return english("Cancelled.");

@@ -132,11 +132,13 @@ export function create(card, { request, methods, curves }) {
     if (event.key === "Escape") menu.open = false;
   });
 
-  function draw({ result, method, view, map, style, choices, frame }) {
+  function draw({ result, whole, method, view, map, style, choices, frame }) {
     const name = Object.keys(methods).find((each) => methods[each] === method);
     const { opacity, smooth } = choices;
     const dropped = new Set(result.dropped);
-    shown = map ? { result, method, name, methods, curves, view, map, style, opacity, smooth, dropped, frame } : null;
+    shown = map
+      ? { result, whole, method, name, methods, curves, view, map, style, opacity, smooth, dropped, frame }
+      : null;
     for (const button of buttons) button.disabled = !shown;
   }
 
@@ -163,13 +165,18 @@ export function create(card, { request, methods, curves }) {
   return { draw, show, take, send };
 }
 
-/** The address of the page with what is on the stage, or, where its answer was changed, whole and with the number to beat. */
-function linkOf({ result, frame }) {
+/**
+ * The address of the page with what is on the stage, or, where its answer was changed, whole and with the number to beat. That of
+ * an example is one of which a preview shows the picture.
+ */
+function linkOf({ result, whole, frame }) {
   const fields = new URLSearchParams(location.hash.slice(1));
   if (fields.get("picture") === "own") return null;
   if (frame.isFlip) {
     fields.delete("removed");
     fields.set("beat", String(result.dropped.length));
   }
-  return linkInLanguage(`#${fields}`);
+  const { exampleDigit, source } = whole;
+  const example = source.example ?? (exampleDigit === undefined ? "" : `digit-${exampleDigit}`);
+  return linkInLanguage(example ? new URL(`../../../../see/${example}#${fields}`, import.meta.url).href : `#${fields}`);
 }

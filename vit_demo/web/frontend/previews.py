@@ -1,0 +1,91 @@
+"""Links to the page's examples, of which a preview shows the picture: an address of its own that opens the page.
+
+A link's fragment reaches no server, so the example is in the path. Only names of examples are known here: no photo of a
+visitor, and no drawing.
+"""
+
+import io
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from html import escape
+
+from gradio.route_utils import get_root_url
+from PIL import Image, ImageDraw, ImageOps
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from vit_demo import images
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.frontend import modules
+from vit_demo.web.frontend.constants import COLOURS
+from vit_demo.web.frontend.head import DESCRIPTION, TITLE
+
+NAMES = (*(f"digit-{digit}" for digit in range(10)), *EXAMPLE_PHOTOS)
+"""Of the examples, as a request of the page has them."""
+
+SIZE = (1200, 630)
+"""Width and height of a picture, as of ``preview.jpg``."""
+
+PATH = f"{modules.PREFIX}/see"
+
+_SQUARES = 4  # along a side of the grid over a digit
+_OPEN = 'location.replace("../../../" + location.search + location.hash)'
+_DIGEST = b64encode(sha256(_OPEN.encode()).digest()).decode()
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'sha256-{digest}'">
+<meta name="robots" content="noindex">
+<meta property="og:type" content="website"><meta property="og:site_name" content="vit_demo">
+<meta property="og:title" content="{title}"><meta property="og:description" content="{description}">
+<meta property="og:image" content="{image}">
+<meta property="og:image:width" content="{size[0]}"><meta property="og:image:height" content="{size[1]}">
+<meta name="twitter:card" content="summary_large_image">
+<script>{script}</script></head><body><a href="../../../">vit_demo</a></body></html>
+"""
+
+
+def routes() -> list[Route]:
+    """The routes of the pictures, and of the addresses that open the page."""
+    return [Route(f"{PATH}/{{name}}.jpg", _send_picture), Route(f"{PATH}/{{name}}", _send_page)]
+
+
+def _send_picture(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in NAMES:
+        return _unknown()
+    return Response(picture(name), media_type="image/jpeg", headers={"cache-control": "public, max-age=86400"})
+
+
+def _send_page(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in NAMES:
+        return _unknown()
+    root = get_root_url(request, f"{PATH}/{name}", None)
+    words = {"title": TITLE, "description": DESCRIPTION, "image": f"{root}{PATH}/{name}.jpg"}
+    escaped = {key: escape(value) for key, value in words.items()}
+    return HTMLResponse(_PAGE.format(**escaped, size=SIZE, script=_OPEN, digest=_DIGEST))
+
+
+def _unknown() -> Response:
+    return PlainTextResponse("There is no such example: open the page.", 404, {"cache-control": "no-store"})
+
+
+@cache
+def picture(name: str) -> bytes:
+    """The picture of an example for a preview, a JPEG: a photo, or a digit under a grid."""
+    page = Image.new("RGB", SIZE, COLOURS["body_background_fill"][0])
+    if name in EXAMPLE_PHOTOS:
+        shown = ImageOps.contain(images.read_image(EXAMPLE_PHOTOS[name].path).convert("RGB"), SIZE)
+    else:
+        shown = example_picture(int(name[-1])).convert("RGB").resize((SIZE[1], SIZE[1]), Image.Resampling.LANCZOS)
+        draw = ImageDraw.Draw(shown)
+        for number in range(1, _SQUARES):
+            cut = number * SIZE[1] // _SQUARES
+            draw.line([(cut, 0), (cut, SIZE[1])], "#d4d4da", 2)
+            draw.line([(0, cut), (SIZE[1], cut)], "#d4d4da", 2)
+    page.paste(shown, ((SIZE[0] - shown.width) // 2, (SIZE[1] - shown.height) // 2))
+    buffer = io.BytesIO()
+    page.save(buffer, "jpeg", quality=82)
+    return buffer.getvalue()
