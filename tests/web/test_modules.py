@@ -102,6 +102,7 @@ def test_the_page_gets_every_module_in_one_file_but_what_it_fetches_later(client
         assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
         held = re.findall(r'^modules\["(.*)"\] = ', response.text, re.MULTILINE)
         assert all(path.startswith("stage/film/") == (name == "film.js") for path in held)
+        assert ("stage/views/blocks/heads.js" in held) == (name == "heads.js")
         text, found = text + response.text, found + held
     assert sorted(found) == sorted(names), "each once"
     marked = re.findall(r'\benglish\(("[^"\\]*")\)', "".join(sources().values()))

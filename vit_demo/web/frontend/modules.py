@@ -26,7 +26,7 @@ PREFIX = "/gradio_api/vit_demo"
 SCRIPT = "page.js"
 STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
 """The modules that start the page."""
-LATER = {"film.js": "stage/film/main.js"}
+LATER = {"film.js": "stage/film/main.js", "heads.js": "stage/views/blocks/heads.js"}
 """Modules, by the file that they are served in with all that they need, that a first visit does not wait for."""
 
 LOAD = """\

@@ -10,6 +10,7 @@ export interface SourcePayload {
   fit: string;
   dropped: number[];
   words?: string[];
+  silent?: number[][];
 }
 
 export interface MapsPayload {
@@ -52,6 +53,7 @@ export interface ResultPayload {
   num_heads: number;
   trace_bytes: number;
   dropped: number[];
+  silent: number[][];
   predictions: PredictionsPayload;
   early: string | null;
   confident: boolean;
@@ -129,7 +131,7 @@ export interface Constants {
   maxLabel: number;
 }
 
-export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "film" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "smallest_set" | "method_docs" | "models" | "model" | "network" | "train" | "teach";
+export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "film" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "smallest_set" | "head_effects" | "fewest_heads" | "contributions" | "method_docs" | "models" | "model" | "network" | "train" | "teach";
 
 /** What `server.request` gets; which fields belong to which kind is in web/requests/kinds.py. */
 export type Request = { kind: Kind; source?: SourcePayload } & Record<string, unknown>;
