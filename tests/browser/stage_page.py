@@ -92,6 +92,7 @@ def result(run: str) -> dict[str, Any]:
             "scores": "softmax",
         },
         "dropped": [],
+        "silent": [],
         "confident": True,
         "note": "",
         "attention_maps": attention_maps(),

@@ -29,6 +29,7 @@ test("a column's source differs in model and patch size only, with all patches",
     patch_size: 7,
     fit: "crop",
     dropped: [],
+    silent: [],
   });
 });
 

@@ -18,13 +18,13 @@ const combinations = (table) =>
   );
 
 /** A result whose classes have these probabilities, in the order of the classes. */
-function resultOf(probabilities, { dropped = [], scores = "softmax", ...more } = {}) {
+function resultOf(probabilities, { dropped = [], silent = [], scores = "softmax", ...more } = {}) {
   const predictions = probabilities
     .map((probability, index) => ({ index, name: `${index}`, label: `${index}`, probability, scores }))
     .sort((one, other) => other.probability - one.probability);
   const isSure = !predictions.length || predictions[0].probability >= SURE_FROM;
   return {
-    ...{ predictions, dropped, confident: isSure, source: {}, pixelated: true, exampleDigit: undefined },
+    ...{ predictions, dropped, silent, confident: isSure, source: {}, pixelated: true, exampleDigit: undefined },
     ...{ numPatches: 16, rows: 4, columns: 4, numBlocks: 6, tokenOf: Int32Array.from({ length: 16 }, (_, i) => i) },
     ...more,
   };

@@ -114,6 +114,10 @@ test("a link gives back its state", () => {
       head: 1,
       direction: "to",
       dropped: [4, 5, 30],
+      silent: [
+        [0, 1],
+        [4, 2],
+      ],
       beat: 3,
       pinned: 8,
       label: 4,
@@ -216,6 +220,31 @@ test("a link holds no upload", () => {
   state.photos = { ...state.photos, picture: { upload: "/tmp/secret/cat.jpg", name: "cat.jpg" } };
   assert.equal(leftOut(state), "photo");
   assert.doesNotMatch(encodeLink(state, page), /secret|cat/);
+});
+
+test("silent heads are in a link, each once, and what makes no sense is left out", () => {
+  const state = {
+    ...page.first,
+    view: {
+      ...page.first.view,
+      silent: [
+        [1, 0],
+        [3, 11],
+      ],
+    },
+  };
+  assert.match(encodeLink(state, page), /(^|&)silent=2\.1,4\.12(&|$)/);
+  assert.deepEqual(decodeLink(encodeLink(state, page), page).state, state);
+  const read = (text) => decodeLink(`tab=digits&silent=${text}`, page).state.view.silent;
+  assert.deepEqual(read("2.1,4.12,2.1"), state.view.silent);
+  const many = Array.from({ length: 10_000 }, (_, i) => `${i + 1}.1`).join();
+  for (const wrong of ["", "2", "02.1", "0.1", "2.0", "-1.1", "2.1,", "2.1.1", "2;1", "2.1e3", "1.99999", many]) {
+    assert.equal(read(wrong), null, wrong.slice(0, 20));
+  }
+  const pageState = createPageState();
+  pageState.open(state);
+  pageState.changeTab("digits", { picture: { digit: 3 } });
+  assert.equal(pageState.get().view.silent, null, "they belong to their picture");
 });
 
 test("dropped patches are in a link, and belong to their picture", () => {

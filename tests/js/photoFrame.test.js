@@ -13,7 +13,14 @@ function photoResult(probability, { classes = 50, confident = probability >= 0.5
     ...{ index: (7 * i) % classes, name: `class ${i}`, label: `class ${i}`, scores: "softmax" },
     probability: i ? rest : probability,
   }));
-  const shape = { numPatches: 100, numBlocks: 6, dropped: [], pixelated: false, early: classes <= 12 ? [] : null };
+  const shape = {
+    numPatches: 100,
+    numBlocks: 6,
+    dropped: [],
+    silent: [],
+    pixelated: false,
+    early: classes <= 12 ? [] : null,
+  };
   return { ...shape, predictions, confident, note: "", source: {} };
 }
 

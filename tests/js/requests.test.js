@@ -166,7 +166,7 @@ function droppingOf(request) {
   const shown = [];
   let chosen = null;
   const dropping = createDropping(request, {
-    chosen: () => chosen,
+    chosen: () => ({ dropped: chosen, silent: null }),
     keptClass: () => ({}),
     prepare: async () => {},
     show: (result) => shown.push(result),
@@ -175,7 +175,7 @@ function droppingOf(request) {
     },
     open: async (payload) => payload,
   });
-  const whole = { numPatches: 4, source: { digit: "a digit" }, dropped: [] };
+  const whole = { numPatches: 4, source: { digit: "a digit" }, dropped: [], silent: [] };
   dropping.start(whole);
   function restore(patches) {
     chosen = patches;
@@ -221,7 +221,7 @@ test("after a failure the patches are those of the shown result again", async ()
   const { held, request } = heldRequests();
   const { dropping, click } = droppingOf(request);
   click(2);
-  held[0].reply({ result: { dropped: [2] } });
+  held[0].reply({ result: { dropped: [2], silent: [] } });
   await settle();
   click(3);
   held[1].reply({ error: "No." });
@@ -236,7 +236,7 @@ test("patches of a link or the history are dropped once, and those under a brush
   const { dropping, shown, whole, restore } = droppingOf(request);
   restore([1, 2]);
   restore([1, 2]);
-  held[0].reply({ result: { dropped: [1, 2] } });
+  held[0].reply({ result: { dropped: [1, 2], silent: [] } });
   await settle();
   // A brush that begins at a dropped patch restores what is under it.
   for (const patch of [2, 0]) {

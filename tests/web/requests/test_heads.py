@@ -27,7 +27,7 @@ def test_effects_contributions_and_the_fewest_are_those_of_the_package(result, s
         np.testing.assert_allclose(numbers(found["mlps"]), parts.mlps, atol=1e-5)
         assert (found["tokens"], found["bias"]) == pytest.approx((parts.tokens, parts.bias), abs=1e-5)
         assert found["logit"] == pytest.approx(expected.logits[8], abs=1e-3)
-    fewest = result.enough_heads()
+    fewest = result.enough_heads(share=0.9)
     found = send(source, "fewest_heads")
     assert found == {"heads": [list(head) for head in fewest.patches], "is_minimal": fewest.is_minimal}
 

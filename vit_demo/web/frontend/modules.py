@@ -25,7 +25,11 @@ PREFIX = "/gradio_api/vit_demo"  # Gradio's own prefix: with server-side renderi
 SCRIPT = "page.js"
 STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
 """The modules that start the page."""
-LATER = {"film.js": "stage/film/main.js", "teach.js": "stage/views/teach/teaching.js"}
+LATER = {
+    "film.js": "stage/film/main.js",
+    "heads.js": "stage/views/blocks/heads.js",
+    "teach.js": "stage/views/teach/teaching.js",
+}
 """Modules, by the file that they are served in with all that they need, that a first visit does not wait for."""
 
 LOAD = """\

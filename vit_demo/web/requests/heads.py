@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vit_demo.defaults import ENOUGH_SHARE
 from vit_demo.inference.exploration import Exploration
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.parse import Json
@@ -24,8 +25,8 @@ def effects(result: Exploration, request: HeadsRequest) -> Json:
 
 
 def fewest(result: Exploration, _: object) -> Json:
-    """The heads, ``[[block, head], ...]``, that alone keep the predicted class; None where no search finds any."""
-    found = result.enough_heads()
+    """The heads, ``[[block, head], ...]``, that alone keep the predicted class; None where none do."""
+    found = result.enough_heads(share=ENOUGH_SHARE)
     return {"heads": found and [list(head) for head in found.patches], "is_minimal": bool(found and found.is_minimal)}
 
 

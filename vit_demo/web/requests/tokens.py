@@ -57,7 +57,8 @@ def _second_picture(sent: Any, info: ValidationInfo) -> parse.ResultRequest:
     first = info.context
     assert isinstance(first, parse.ResultRequest)
     same = {"preset": first.preset, "patch_size": first.patch_size, "fit": first.fit, "dropped": []}
-    return parse.ResultRequest.parse({**sent, **same, "words": list(first.words)})
+    silent = [list(head) for head in first.silent]
+    return parse.ResultRequest.parse({**sent, **same, "words": list(first.words), "silent": silent})
 
 
 @dataclass(frozen=True)

@@ -192,6 +192,7 @@ const FIELDS = [
   ["class", "", "label", null, kinds.anyNumber],
   ["against", "", "against", null, kinds.anyNumber],
   ["removed", "", "dropped", null, kinds.patches],
+  ["silent", "", "silent", null, kinds.heads],
   ["beat", "", "beat", null, kinds.number(1, 10_000)],
   ["opacity", "", "opacity", 0.8, kinds.percent],
   ["smooth", "", "smooth", false, kinds.flag("yes")],

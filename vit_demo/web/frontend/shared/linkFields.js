@@ -17,6 +17,7 @@ export const kinds = {
   block: place(1000),
   patch: place(10_000),
   patches: { write: encodePatches, read: decodePatches },
+  heads: { write: encodeHeads, read: decodeHeads },
   placeInPictures: { write: encodePlace, read: decodePlace },
   name: { write: String, read: (text) => (NAME.test(text) ? text : null) },
   oneOf: (...words) => ({ write: String, read: (text) => (words.includes(text) ? text : null) }),
@@ -76,6 +77,17 @@ function decodePatches(text) {
     for (let patch = first; patch <= (last ?? first); patch++) patches.add(patch - 1);
   }
   return patches.size ? [...patches].sort((a, b) => a - b) : null;
+}
+
+/** (block, head) of each as "2.1,4.3"; at most 1,000, as the server takes. */
+function encodeHeads(heads) {
+  return heads.map(([block, head]) => `${block + 1}.${head + 1}`).join();
+}
+
+function decodeHeads(text) {
+  if (!/^([1-9]\d{0,3}\.[1-9]\d{0,3}(,(?=.)|$)){1,1000}$/.test(text)) return null;
+  const names = [...new Set(text.split(","))];
+  return names.map((name) => name.split(".").map(lessOne));
 }
 
 /** A patch, and in which of two pictures. */

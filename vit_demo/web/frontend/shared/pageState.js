@@ -18,6 +18,7 @@
  * @property {number | null} label the index of a class
  * @property {number | null} against that of another one, which it is compared with
  * @property {number[] | null} dropped patches in their order, or null for none
+ * @property {number[][] | null} silent (block, head) of silent heads in their order, or null for none
  * @property {number | null} beat with how few squares somebody else has changed the answer
  * @property {number} opacity
  * @property {boolean} smooth whether neighbouring patches blend
@@ -50,6 +51,7 @@ export const REPLACE = "replace";
 export const RESTORE = "restore";
 
 const NO_CLASSES = { label: null, against: null };
+const NOTHING_LEFT_OUT = { dropped: null, silent: null, beat: null };
 
 /** `subscribe(element, callback)` calls back with what is published, for as long as the element is on the page. */
 export function createChannel(/** @type {any} */ latest = null) {
@@ -78,12 +80,12 @@ export function createPageState() {
   function chooseTask(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part = {}, how = PUSH) {
     const state = get();
     if (task === state.task) return changeTab(task, part, how);
-    const view = { ...state.view, pinned: null, ...NO_CLASSES, dropped: null, beat: null };
+    const view = { ...state.view, pinned: null, ...NO_CLASSES, ...NOTHING_LEFT_OUT };
     publish({ ...state, task, [task]: { ...state[task], ...part }, view }, PUSH);
   }
 
   /**
-   * Changes a tab. A class that was chosen for one picture does not stay for the next, nor do patches that were dropped; what
+   * Changes a tab. A class that was chosen for one picture does not stay for the next, nor does what was left out; what
    * a link chose for a photo that is not in it stays for the photo that is uploaded then.
    */
   function changeTab(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part, how = PUSH) {
@@ -94,7 +96,7 @@ export function createPageState() {
     const view =
       task !== state.task || isOfLink
         ? state.view
-        : { ...state.view, dropped: null, beat: null, ...(isNewPicture && NO_CLASSES) };
+        : { ...state.view, ...NOTHING_LEFT_OUT, ...(isNewPicture && NO_CLASSES) };
     publish({ ...state, [task]: { ...state[task], ...part }, view }, how);
   }
 

@@ -54,7 +54,8 @@ export function createDrawing(stage, server) {
     const { dropping } = stage.parts;
     if (!stage.result) return null;
     const { source: whole, picture } = dropping.whole();
-    const source = { ...whole, dropped: [...dropping.dropped()].sort((a, b) => a - b) };
+    const dropped = [...dropping.dropped()].sort((a, b) => a - b);
+    const source = { ...whole, dropped, silent: dropping.silent() };
     return { fields: { kind: "result", live: true, source }, seenOf: () => picture };
   }
 

@@ -1,37 +1,48 @@
 // @ts-check
-// Dropped patches: the visitor takes patches out of the sequence, and the model runs on the tokens that are left. They are
-// hatched in every picture.
+// What is left out: the visitor takes patches out of the sequence, and the model runs on the tokens that are left, or makes
+// heads silent. Both are hatched, and taken back by one undo.
 
 import { english } from "../shared/language.js";
 import { createRequestIds } from "../shared/requests.js";
 import { openResult } from "./result.js";
 
+/** @typedef {{dropped: number[], silent: number[][]}} Omitted */
+
 /**
- * `chosen()` are the dropped patches of the page's view, or null; `keptClass()` is {label} of the class that stays explained,
+ * `chosen()` is {dropped, silent} of the page's view, each null for none: patches, and (block, head) of heads; `keptClass()` is {label} of the class that stays explained,
  * or {}; `prepare(result)` is awaited before `show(result)` gets the
- * result without them; `onChange(part)` is called with the choices that follow when a patch is dropped or restored, or
+ * result without them; `onChange(part)` is called with the choices that follow when something is left out or restored, or
  * cannot be.
  */
 export function createDropping(request, { chosen, keptClass, prepare, show, onChange, open = openResult }) {
   const startRequest = createRequestIds();
   let whole = /** @type {any} */ (null); // the result with all its patches
   let shown = /** @type {any} */ (null);
-  let acts = /** @type {number[][]} */ ([]); // what was rubbed out before each act
-  let wanted = []; // the patches without which a result is shown or under way
+  let acts = /** @type {Omitted[]} */ ([]); // what was left out before each act
+  let wanted = /** @type {Omitted} */ ({ dropped: [], silent: [] }); // without which a result is shown or under way
   let isErasing = /** @type {boolean | null} */ (null); // whether the brush drops patches; null while it is lifted
   let error = "";
 
-  const listed = () => chosen() ?? whole.dropped;
-  const dropped = () => new Set(listed());
+  /** @returns {Omitted} */
+  function listed() {
+    const { dropped, silent } = chosen();
+    return { dropped: dropped ?? whole.dropped, silent: silent ?? whole.silent };
+  }
+  const dropped = () => new Set(listed().dropped);
 
-  const choose = (patches) => onChange({ pinned: null, ...keptClass(), dropped: patches.length ? patches : null });
+  /** Chooses what is left out, of which a part stays as it is. */
+  function choose(part) {
+    const { dropped, silent } = { ...listed(), ...part };
+    const orNull = (list) => (list.length ? list : null);
+    onChange({ pinned: null, ...keptClass(), dropped: orNull(dropped), silent: orNull(silent) });
+  }
 
   /** Begins with a result, which has all its patches, or is shown where they cannot be restored. */
   function start(result) {
     startRequest();
     whole = shown = result;
     acts = [];
-    wanted = result.dropped;
+    wanted = omittedOf(result);
     isErasing = null;
     error = "";
   }
@@ -39,26 +50,26 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
   /** Ends with the result: a reply that is still to come shows nothing. */
   const cancel = () => startRequest();
 
-  /** Shows the result without the patches that are chosen now, whoever chose them: a click, a link or the history. */
+  /** Shows the result without what is chosen now, whoever chose them: a click, a link or the history. */
   async function follow() {
-    const patches = listed();
-    if (isErasing !== null || isSame(patches, wanted)) return;
+    const omitted = listed();
+    if (isErasing !== null || isSame(omitted, wanted)) return;
     const isCurrent = startRequest();
-    wanted = patches;
-    const known = [whole, shown].find((each) => isSame(each.dropped, patches));
-    const next = known ?? (await resultWithout(patches, isCurrent));
+    wanted = omitted;
+    const known = [whole, shown].find((each) => isSame(each, omitted));
+    const next = known ?? (await resultWithout(omitted, isCurrent));
     if (next && isCurrent()) await prepare(next);
     if (!next || !isCurrent()) return;
     shown = next;
     show(next);
   }
 
-  async function resultWithout(patches, isCurrent) {
-    const source = { ...whole.source, dropped: patches };
+  async function resultWithout(omitted, isCurrent) {
+    const source = { ...whole.source, ...omitted };
     const reply = await request({ kind: "result", source }, { isCurrent });
     if (reply?.result) return open(reply.result);
     if (reply) {
-      wanted = shown.dropped;
+      wanted = omittedOf(shown);
       error = reply.error;
       choose(wanted);
     }
@@ -68,18 +79,26 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
   function restoreAll() {
     error = "";
     keepAct();
-    choose([]);
+    choose({ dropped: [], silent: [] });
     follow();
   }
 
-  /** What is rubbed out now can be had again by `undo()`. */
+  /** What is left out now can be had again by `undo()`. */
   const keepAct = () => acts.push(listed());
 
   /** Takes back the last act. */
   function undo() {
     if (!acts.length) return;
     error = "";
-    choose(acts.pop() ?? []);
+    choose(acts.pop());
+    follow();
+  }
+
+  /** Leaves out these patches, or heads, and no others of their kind, as one act. */
+  function leaveOut(/** @type {Partial<Omitted>} */ part) {
+    error = "";
+    keepAct();
+    choose(part);
     follow();
   }
 
@@ -92,7 +111,8 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
     else patches.delete(patch);
     const isLast = patches.size === whole.numPatches;
     error = isLast ? english("At least one patch must stay.") : "";
-    choose(isLast ? listed() : [...patches].sort((a, b) => a - b));
+    if (!isLast) choose({ dropped: [...patches].sort((a, b) => a - b) });
+    else choose({});
   }
 
   function lift() {
@@ -101,7 +121,8 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
   }
 
   return {
-    ...{ start, follow, cancel, brush, lift, restoreAll, keepAct, undo, dropped },
+    ...{ start, follow, cancel, brush, lift, restoreAll, keepAct, undo, dropped, leaveOut },
+    silent: () => listed().silent,
     canUndo: () => acts.length > 0,
     isBrushing: () => isErasing !== null,
     whole: () => whole,
@@ -109,4 +130,6 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
   };
 }
 
-const isSame = (patches, others) => String(patches) === String(others);
+const omittedOf = ({ dropped, silent }) => ({ dropped, silent });
+const isSame = (one, other) =>
+  String(one.dropped) === String(other.dropped) && String(one.silent) === String(other.silent);

@@ -8,7 +8,7 @@ import { barOf, isUnsure, placeOf, probabilityOf } from "./format.js";
 import { QUESTION, stateOf, toldOf } from "./guess.js";
 import { captionOf, PAPER, scaleOf } from "./mapWords.js";
 import { guessesOf } from "./moments.js";
-import { challengeOf, goalOf, isFlipped, isFound, leading, ropeOf, withoutOf } from "./rubbing.js";
+import { challengeOf, goalOf, isFlipped, isFound, leading, ropeOf, withoutHeadsOf, withoutOf } from "./rubbing.js";
 
 const MANY = 10; // squares without another answer, after which the search is offered in words
 const FEW = 12; // classes that all have their place
@@ -35,6 +35,9 @@ export function changeOf(result, whole) {
   if (doubt !== "sure") return "unsure";
   return result.predictions[0].index === whole.predictions[0].index ? "same" : "other";
 }
+
+/** Whether nothing is left out of a result that was whole: no square, and no head. */
+export const isWhole = (result, whole) => countOf(result, whole) <= 0 && result.silent.length <= whole.silent.length;
 
 /** How many squares are rubbed out of a result that was whole. */
 export const countOf = (result, whole) => result.dropped.length - whole.dropped.length;
@@ -102,6 +105,8 @@ function headlineOf(of) {
   if (!result) return of.isLoading ? "" : (INVITATIONS[task] ?? INVITATIONS.photos);
   const count = result.dropped.length; // in a notebook the whole picture may not be there to compare with
   if (verb === "look" && isSquareSeen(of)) return lookOf(of);
+  const ofHeads = result.silent.length && withoutHeadsOf(of);
+  if (ofHeads) return ofHeads;
   if (count > 0) return withoutOf(of, count);
   if (stateOf(of) === "told") return toldOf(of);
   if (of.doubt === "none") return english("This network has no classes: it turns each square into a list of numbers.");
@@ -222,7 +227,6 @@ function answersOf({ verb, result, whole, doubt, change, live }) {
   const listed = isFixed
     ? [...predictions].sort((a, b) => a.index - b.index)
     : predictions.slice(0, live ? FEW : constants.numClasses);
-  const isWhole = countOf(result, whole) <= 0;
   const rivals = new Set(verb === "rub" && isFixed ? predictions.slice(0, 2).map(({ index }) => index) : []);
   return {
     isFixed,
@@ -230,7 +234,7 @@ function answersOf({ verb, result, whole, doubt, change, live }) {
     isUnsure: doubt !== "sure" && doubt !== "none",
     isOther: change === "other",
     rows: listed.map((one) => {
-      const before = isWhole ? null : whole.predictions.find(({ index }) => index === one.index);
+      const before = isWhole(result, whole) ? null : whole.predictions.find(({ index }) => index === one.index);
       return {
         index: one.index,
         name: one.name,

@@ -133,18 +133,12 @@ function createParts(stage, request, viewModules, data) {
   const { find, host, methods } = stage;
   const onChange = (part) => change(stage, part);
   const dropping = createDropping(request, {
-    chosen: () => (isAwaited() ? stage.result.dropped : choicesOf(stage).dropped),
+    chosen: () => (isAwaited() ? stage.result : choicesOf(stage)),
     keptClass: () => keptClass(stage),
     prepare: (result) => prepare(stage, result),
     show: (result) => showResult(stage, result),
     onChange,
   });
-  /** Rubs patches out, or brings all back for null. */
-  function drop(patches) {
-    if (patches) dropping.keepAct();
-    onChange({ pinned: null, ...keptClass(stage), dropped: patches });
-    if (!patches) dropping.restoreAll();
-  }
   const line = createLine(find(".line"), {
     onScrub(index) {
       stage.moments.scrub(index);
@@ -159,7 +153,8 @@ function createParts(stage, request, viewModules, data) {
     pickClass: (index) => pickClass(stage, index),
     pickBlock: (block, head) => pickBlock(stage, block, head),
     redraw: () => redraw(stage),
-    restore: () => drop(null),
+    restore: () => dropping.restoreAll(),
+    dropping,
     curves: createCurves(request), // what one card has measured is not measured again
   };
   const views = createViews(host, viewModules, context);
@@ -185,7 +180,11 @@ function createParts(stage, request, viewModules, data) {
     line,
     drawing: /** @type {any} */ (null), // made once the others are there
     film: /** @type {any} */ (null), // a promise of it, once it is wanted
-    challenge: createChallenge(host, { request, onDrop: drop, redraw: () => redraw(stage) }),
+    challenge: createChallenge(host, {
+      request,
+      onDrop: (dropped) => dropping.leaveOut({ dropped }),
+      redraw: () => redraw(stage),
+    }),
     views,
     sections,
   };

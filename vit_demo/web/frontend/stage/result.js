@@ -54,6 +54,7 @@ export function decodeResult(payload) {
     hasClassToken: payload.class_token,
     pool: payload.pool, // what the head reads
     dropped,
+    silent: payload.silent, // (block, head) of each
     box: payload.box && boxOf(payload.box), // of a digit: where the network's square lies on its paper
     early: payload.early && decodeFloat32(payload.early), // [blocks + 1, classes]: the answers before and after each block
     tokenOf: tokensOfPatches(numPatches, numPrefixTokens, dropped),

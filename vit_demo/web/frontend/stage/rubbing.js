@@ -48,12 +48,31 @@ export function withoutOf({ result, whole, change, doubt, isFlip }, count) {
   return translate(WITHOUT[kind], { ...values, before });
 }
 
+/** What it comes to while heads are silent, unless it is unsure. */
+const WITHOUT_HEADS = {
+  same: english(
+    "Without 1 head it still says *{label}*: {probability}.|Without {count} heads it still says *{label}*: {probability}.",
+  ),
+  other: english(
+    "Without 1 head it says *{label}*: {probability}.|Without {count} heads it says *{label}*: {probability}.",
+  ),
+};
+
+export const withoutHeadsOf = ({ result, change }) =>
+  WITHOUT_HEADS[change] && translate(WITHOUT_HEADS[change], { ...leading(result), count: result.silent.length });
+
 /** Whether the squares that are out are those that a search has found. */
 export const isFound = ({ found, result }) => String(found?.dropped) === String(result.dropped);
 
 /** Whether the visitor has changed the answer by squares that he has chosen himself. */
 export const isFlipped = (of) =>
-  of.isTried && of.verb === "rub" && !of.live && of.change === "other" && !of.whole.dropped.length && !isFound(of);
+  of.isTried &&
+  of.verb === "rub" &&
+  !of.live &&
+  of.change === "other" &&
+  !of.whole.dropped.length &&
+  !of.result.silent.length &&
+  !isFound(of);
 
 /** What the link of somebody who has changed the answer asks. */
 export const challengeOf = (/** @type {number} */ count) =>

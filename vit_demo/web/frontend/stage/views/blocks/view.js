@@ -25,10 +25,13 @@ export const html = `
     </div>
   </section>`;
 
-export function create(card, { request, pickBlock, redraw, stepCode }) {
+export function create(card, { request, pickBlock, redraw, stepCode, load, dropping }) {
   const find = (selector) => card.querySelector(selector);
   const [scroller, grid, more] = [".scroller", ".cells", ".more"].map(find);
   const replies = createReplyCache(request, redraw);
+  let heads = /** @type {any} */ (null); // what makes heads silent, whose code is fetched when they are first shown
+  let isFetched = false;
+  let wrapped = /** @type {any[]} */ ([]); // {node, block, head} of each head, while all are shown
   let rows = []; // rows[0] are the blocks, each the mean of its heads; the others are the heads'
   let expanded = false;
 
@@ -38,12 +41,16 @@ export function create(card, { request, pickBlock, redraw, stepCode }) {
     rows = Array.from({ length: expanded ? numHeads + 1 : 1 }, (_, row) =>
       Array.from({ length: numBlocks }, (_, block) => cellOf(block, row - 1)),
     );
-    const [blocks, ...heads] = rows;
-    const labels = heads.map((_, h) =>
+    const [blocks, ...others] = rows;
+    const labels = others.map((_, h) =>
       make("small", { className: "head-name", textContent: translate("head {head}", { head: h + 1 }) }),
     );
     const answers = make("div", { className: "answers" });
-    grid.replaceChildren(...blocks, answers, ...heads.flatMap((row, h) => [labels[h], ...row]));
+    wrapped = others.flatMap((row, head) =>
+      row.map((cell, block) => ({ node: heads ? heads.wrap(cell, block, head) : cell, block, head })),
+    );
+    const nodes = wrapped.map(({ node }) => node);
+    grid.replaceChildren(...blocks, answers, ...labels.flatMap((label) => [label, ...nodes.splice(0, numBlocks)]));
     setText(more, expanded ? english("Hide the heads") : english("All heads"));
     more.setAttribute("aria-expanded", String(expanded));
   }
@@ -77,7 +84,9 @@ export function create(card, { request, pickBlock, redraw, stepCode }) {
   }
 
   function draw({ result, whole, method, choices, frame }) {
-    const shape = [result.numBlocks, result.numHeads, expanded, currentLanguage()];
+    if (result.silent.length && isNew(more, [whole.run])) expanded = true;
+    if (expanded) fetchHeads();
+    const shape = [result.numBlocks, result.numHeads, expanded, Boolean(heads), currentLanguage()];
     if (isNew(grid, shape)) build(result);
     const query = choices.pinned !== null && result.tokenOf[choices.pinned] >= 0 ? choices.pinned : null;
     const maps = mapsOf(result, query);
@@ -89,6 +98,16 @@ export function create(card, { request, pickBlock, redraw, stepCode }) {
     }
     find(".answers").classList.toggle("late", !answers);
     mark(method, choices);
+    if (!frame.answers?.isLive) heads?.draw(wrapped, { result, whole, choices }, expanded);
+  }
+
+  /** A notebook has no server that runs the network again; without the code, heads are looked at alone. */
+  async function fetchHeads() {
+    if (isFetched || !stepCode) return;
+    isFetched = true;
+    const { createHeads } = (await load("heads.js"))["stage/views/blocks/heads.js"];
+    heads = createHeads(card, { request, dropping, redraw });
+    redraw();
   }
 
   function paint(result, whole, maps, query) {

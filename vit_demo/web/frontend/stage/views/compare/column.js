@@ -149,7 +149,7 @@ export function offeredColumns(chosen, models, methods) {
 
 /** What a request about a column repeats: the same picture in another model or at another patch size. */
 export const sourceOf = ({ words, ...source }, { preset, patchSize: patch_size }) =>
-  withWords({ ...source, preset, patch_size, dropped: [] }, words);
+  withWords({ ...source, preset, patch_size, dropped: [], silent: [] }, words);
 
 /** Another model for a column, at the same patch size if it has that; a class of one model is none of another. */
 export function withModel(column, { name, sizes, default_patch_size: usual }) {

@@ -69,7 +69,7 @@ export function valuesOf(saved, exact) {
   const { result, method } = saved;
   const map = exact ?? saved.map;
   const { fields, target, against } = fieldsOf(saved);
-  const { preset, patch_size, fit, dropped } = result.source;
+  const { preset, patch_size, fit, dropped, silent = [] } = result.source;
   const faithfulness = measuredOf(saved).map(({ baseline, deletion, insertion }) => {
     const random = { deletion: deletion.random_area, insertion: insertion.random_area };
     const measure = measureOf(result, { label: targetOf(result, fields.label).index, against: fields.against });
@@ -86,6 +86,7 @@ export function valuesOf(saved, exact) {
     patch_size,
     fit,
     dropped,
+    silent,
     ...fields,
     label: target,
     against,
@@ -144,11 +145,13 @@ const fitOf = ({ fit }) => (fit === "crop" ? "squash" : fit);
 export function pythonOf(saved) {
   const { result, name } = saved;
   const { fields } = fieldsOf(saved);
-  const { preset, patch_size: size, dropped, words } = result.source;
+  const { preset, patch_size: size, dropped, silent = [], words } = result.source;
   const place = (patch) => `(${cellOf(patch, result).join(", ")})`;
   const options = [`"${name}"`, ...optionsOf(saved).map(([, argument]) => argument)];
   const counted = ["block", "head", "query"].some((each) => (fields[each] ?? -1) !== -1) ? "  # counted from 0" : "";
-  const without = dropped.length ? `ex = ex.drop_patches([${dropped.map(place).join(", ")}])\n` : "";
+  const without =
+    (dropped.length ? `ex = ex.drop_patches([${dropped.map(place).join(", ")}])\n` : "") +
+    (silent.length ? `ex = ex.without(heads=${JSON.stringify(silent)})\n` : "");
   const fit = result.pixelated ? "" : `, fit="${fitOf(result.source)}"`;
   const labels = words ? `, labels=${JSON.stringify(words)}` : "";
   return `import vit_demo  # after pip install .
@@ -163,11 +166,12 @@ ex.overlay(values, method="${name}").save("${name}.png")
 /** The shell command for the map, or null if patches were dropped, which the command line cannot do. */
 export function commandOf(saved) {
   const { result, name } = saved;
-  const { preset, patch_size: size, dropped, words } = result.source;
+  const { preset, patch_size: size, dropped, silent = [], words } = result.source;
   if (dropped.length) return null;
   const options = [
     `python -m vit_demo explain ${nameOfInput(saved)} --preset ${preset} --patch-size ${size} --method ${name}`,
     !result.pixelated && `--fit ${fitOf(result.source)}`,
+    silent.length > 0 && `--without-heads ${silent.map((head) => head.join(".")).join()}`,
     words && `--labels ${quoted(words.join())}`,
     ...optionsOf(saved).map(([, , option]) => option),
   ];
