@@ -63,7 +63,7 @@ SORTS: dict[str, str] = {
         ("kind", "preset", "fit", "words", "method", "direction", "baseline", "wanted", "name", "live"), "text"
     ),
     **dict.fromkeys(("patch_size", "block", "head", "query", "label", "against", "order", "row", "col", "k"), "number"),
-    **dict.fromkeys(("dropped", "without", "patches", "classes", "examples"), "list"),
+    **dict.fromkeys(("dropped", "without", "silent", "patches", "classes", "examples"), "list"),
     **dict.fromkeys(("remove_background",), "yes or no"),
     # of teaching and training
     **dict.fromkeys(("taught", "run", "download", "from"), "text"),

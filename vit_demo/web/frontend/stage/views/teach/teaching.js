@@ -11,6 +11,7 @@ import { isAwaited, menuModels, pageState, REPLACE } from "../../../shared/pageS
 import { pause, SETTLE, sendPhoto } from "../../../shared/requests.js";
 import { percent } from "../../format.js";
 import { exampleDigit, nameOfOthers, othersThan } from "./others.js";
+import { styles } from "./styles.js";
 
 const FILMED_EVERY = 400; // milliseconds
 const START = english("Draw something, or choose a photo, and add it to a class.");
@@ -30,6 +31,7 @@ const TRICK = [english("Now trick it"), english("Take the lines away")];
 /** Starts it in its card; `shown` is the result on the stage. */
 export function createTeaching(card, { request, upload, examples, shown }) {
   const find = (selector) => card.querySelector(selector);
+  card.append(make("style", { textContent: styles }));
   // Drawings and photos have different networks: `name` is that of the newest, `last` what the server said of it.
   // `named` is the class that was named below an answer, `others` the one that was filled with examples, `isTricked` whether
   // these have a line below them.
