@@ -102,8 +102,8 @@ def test_the_place_of_a_method_is_that_of_the_board_and_leads_there(visit, addre
 def test_the_lessons_are_readable_on_a_phone(visit, address) -> None:
     page = visit(address)
     page.goto(f"{address}lessons")
-    widths = page.locator("td:nth-child(4)").evaluate_all("all => all.map((cell) => cell.clientWidth)")
-    assert len(widths) == 13 and min(widths) > 280
+    widths = page.locator("td:nth-child(3)").evaluate_all("all => all.map((cell) => cell.clientWidth)")
+    assert len(widths) == 13 and min(widths) > 200
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

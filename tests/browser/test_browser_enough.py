@@ -168,4 +168,4 @@ def test_a_guess_hides_the_colours_and_then_shows_what_is_lost_without_each_squa
     assert page.evaluate(f"{STAGE}.choices.method") == "occlusion"
     page.locator("[data-mode=draw]").click()
     page.locator("[data-mode=rub]").click()
-    assert page.get_by_role("button", name="Guess first").is_visible()
+    page.get_by_role("button", name="Guess first").wait_for()

@@ -16,7 +16,7 @@ def plain(text: str) -> str:
 
 
 def mute(page: Page, block: int, head: int) -> None:
-    page.locator(f".head .mute >> nth={6 * head + block}").click()
+    page.locator(f"[data-silence='{block}.{head}']").click()
 
 
 def silent(page: Page) -> list[list[int]]:

@@ -203,7 +203,7 @@ def test_the_lessons_are_in_the_page_s_language_and_theme(browser: Browser, addr
     lessons.reload()
     assert lessons.locator("html").get_attribute("lang") == "de" and lessons.title() == "Aufgaben – vit_demo"
     colour = "getComputedStyle(document.body).backgroundColor"
-    assert lessons.evaluate(colour) == "rgb(24, 25, 29)"
+    assert lessons.evaluate(colour) == "rgb(19, 20, 24)"
     lessons.emulate_media(media="print")
     assert lessons.evaluate(colour) == "rgb(255, 255, 255)" and lessons.locator("nav").is_hidden()
     lessons.emulate_media(media="screen")
@@ -213,7 +213,7 @@ def test_the_lessons_are_in_the_page_s_language_and_theme(browser: Browser, addr
     lessons.wait_for_function(f"{answers} === 13")
     lessons.get_by_role("link", name="Français").click()
     lessons.wait_for_selector("html[lang=fr]")
-    assert lessons.evaluate(colour) == "rgb(24, 25, 29)" and not problems, "the policy allows the page's script"
+    assert lessons.evaluate(colour) == "rgb(19, 20, 24)" and not problems, "the policy allows the page's script"
     page.locator("#language").select_option("en")
     page.wait_for_selector("html[lang=en]")
     assert page.locator("#header a").first.get_attribute("href") == "./lessons?language=en"

@@ -66,7 +66,10 @@ def document(result: Exploration, above: str = "", max_bytes: int = MAX_BYTES) -
         if room < 0:
             break
         content["value"]["trace"][str(block)] = trace
-    return _page(content, above)
+    # Compressed together they may take some bytes more than one by one.
+    while len(FRAME.format(escape(page := _page(content, above))).encode()) > max_bytes and content["value"]["trace"]:
+        content["value"]["trace"].popitem()
+    return page
 
 
 def _offered(result: Exploration) -> list[Method]:

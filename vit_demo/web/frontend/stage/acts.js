@@ -26,8 +26,8 @@ export function listenToActs(stage, server, request) {
   const { dropping } = parts;
 
   function undo() {
-    if (verbOf(stage) === "draw") sketch.undo();
-    else dropping.undo();
+    if (verbOf(stage) === "rub") dropping.undo();
+    else if (verbOf(stage) === "draw") sketch.undo();
     redraw(stage);
   }
 

@@ -107,6 +107,7 @@ export function createHeads(card, { request, dropping, redraw }) {
     };
     // No button, between which the arrow keys of all cells would stop.
     const button = make("span", { className: "mute", role: "switch", tabIndex: 0, onclick, onkeydown }, make("i"));
+    button.dataset.silence = `${block}.${head}`; // as in links
     return make("div", { className: "head" }, cell, button, make("i", { className: "bar" }, make("b")));
   }
 

@@ -26,4 +26,10 @@ export const styles = `
   }
   @media (hover: hover) { .teach .pictures button:not(:hover, :focus-visible)::after { display: none; } }
   @media (hover: none) { .teach .pictures .hint { display: none; } }
+  /* On a phone two classes stand above the open pad. */
+  @media (max-width: 600px) {
+    .teach .box { padding: 8px 12px; }
+    .teach .classes { gap: 8px; }
+    .teach .sure { margin: 4px 0 8px; }
+  }
 }`;
