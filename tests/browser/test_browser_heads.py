@@ -16,7 +16,7 @@ def plain(text: str) -> str:
 
 
 def mute(page: Page, block: int, head: int) -> None:
-    page.locator(f"[data-silence='{block}.{head}']").click()
+    page.locator(f"[data-silence='{block + 1}.{head + 1}']").click()
 
 
 def silent(page: Page) -> list[list[int]]:

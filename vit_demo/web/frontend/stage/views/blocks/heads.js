@@ -14,7 +14,7 @@ const LEAST = 0.05; // of the longest bar: below it a head is worth next to noth
 const STYLES = `
 .stage {
   .head { position: relative; min-width: 0; max-width: 72px; }
-  .head .mute { position: absolute; top: 0; left: 0; display: grid; place-items: start; width: 32px; min-height: 32px; padding: 4px; cursor: pointer; }
+  .head .mute { z-index: 2; position: absolute; top: 0; left: 0; display: grid; place-items: start; width: 32px; min-height: 32px; padding: 4px; cursor: pointer; }
   .head .mute i { display: block; width: 16px; height: 16px; border: 2px solid #fff; border-radius: 50%; background: var(--accent); box-shadow: 0 0 0 1px rgb(0 0 0 / 40%); }
   .head .mute:focus-visible { border-radius: 10px; outline: 3px solid var(--accent); }
   .head.silent .mute i { background: rgb(0 0 0 / 55%); }
@@ -107,7 +107,7 @@ export function createHeads(card, { request, dropping, redraw }) {
     };
     // No button, between which the arrow keys of all cells would stop.
     const button = make("span", { className: "mute", role: "switch", tabIndex: 0, onclick, onkeydown }, make("i"));
-    button.dataset.silence = `${block}.${head}`; // as in links
+    button.dataset.silence = `${block + 1}.${head + 1}`; // as in links
     return make("div", { className: "head" }, cell, button, make("i", { className: "bar" }, make("b")));
   }
 
