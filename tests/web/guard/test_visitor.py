@@ -37,8 +37,11 @@ def begin(page, address: str, endpoint: str = "predict") -> tuple[int, bytes]:
 
 
 @pytest.fixture
-def blocked(monkeypatch):
-    """Every job reports, and does nothing else until it is told; gives the owners of those that began."""
+def blocked(page, monkeypatch):
+    """Every job reports, and does nothing else until it is told; gives the owners of those that began.
+
+    No event is left to begin in the next test.
+    """
     owners, go_on, stopped = [], threading.Event(), []
     real = job.Job.execute
 
@@ -57,7 +60,7 @@ def blocked(monkeypatch):
     monkeypatch.setattr(jobs.Job, "execute", execute)
     yield owners, stopped
     go_on.set()
-    until(lambda: not get_engine().jobs._active)
+    until(lambda: not len(page._queue) and not any(page._queue.active_jobs) and not get_engine().jobs._active)
 
 
 def test_a_job_ends_when_nobody_opens_the_stream_of_its_event(page, blocked, monkeypatch):
