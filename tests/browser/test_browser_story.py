@@ -102,7 +102,11 @@ def test_picture_answers_and_verbs_are_on_the_first_screen(screens: Callable[[st
             box = page.locator(part).bounding_box()
             assert box and box["width"] > 0 and box["x"] >= 0 and box["y"] >= 0, (tab, part)
             assert box["x"] + box["width"] <= SIZES[size][0] and box["y"] + box["height"] <= end + 1, (tab, part)
-        assert page.evaluate(CUT) == [], tab
+        for verb in ("rub", "look", "draw"):
+            page.locator(f"[data-mode={verb}]").click()
+            page.wait_for_selector(f".stage[data-verb={verb}]")
+            frames(page)
+            assert page.evaluate(CUT) == [], (tab, verb)
 
 
 @pytest.mark.parametrize("size", ACTED)

@@ -132,11 +132,11 @@ def test_it_is_sent_compressed(client: TestClient) -> None:
     assert brotli.decompress(sent) == modules.files()["page.js"]
 
 
-def test_a_first_visit_gets_at_most_130_kb_of_ours(page: gr.Blocks) -> None:
+def test_a_first_visit_gets_at_most_125_kb_of_ours(page: gr.Blocks) -> None:
     with urlopen(page.local_url) as answer:
         document = answer.read()
     sizes = [len(brotli.compress(each, quality=LATER_LEVEL)) for each in (document, modules.files()["page.js"])]
-    assert sum(sizes) < 130_000, "beside 212 kB of Gradio's"
+    assert sum(sizes) < 125_500, "beside 212 kB of Gradio's"
 
 
 def test_languages_are_served_beside_it(client: TestClient) -> None:

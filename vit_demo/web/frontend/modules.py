@@ -26,6 +26,7 @@ SCRIPT = "page.js"
 STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
 """The modules that start the page."""
 LATER = {
+    "build.js": "stage/views/build/building.js",
     "film.js": "stage/film/main.js",
     "heads.js": "stage/views/blocks/heads.js",
     "teach.js": "stage/views/teach/teaching.js",

@@ -27,7 +27,7 @@
  *   `second` is an example, or one of the visitor's own, which no link holds.
  * @property {{step: number, patch: number | null, block: number | null, head: number, filter: number | null, fromClassToken: boolean}} tour
  * @property {Column[] | null} compare
- * @property {{start: string, fields: Record<string, any>} | null} network what the visitor builds, as in views/build/view.js
+ * @property {{start: string, fields: Record<string, any>} | null} network what the visitor builds, as in views/build/network.js
  * @property {Record<string, any> | null} training how the network was trained that is looked into, as `begin` takes it
  */
 

@@ -23,6 +23,7 @@ export function connect(address) {
   return { request, upload: (file) => post("photo", file) };
 }
 
+export const NOT_LOADED = english("This part of the page could not be loaded: reload the page.");
 const NOT_UPLOADED = english("The photo could not be uploaded: check the connection and try again.");
 
 /**

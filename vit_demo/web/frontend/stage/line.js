@@ -64,6 +64,8 @@ export function createLine(host, { onScrub }) {
     host.dataset.kind = line.kind;
     const isStrip = line.kind === "strip";
     setText(words, line.kind === "rope" ? line.words : isStrip && !line.parts.length ? line.hint : "");
+    // Long names stand at the ends of the rope, too.
+    if (line.kind === "rope" && words.scrollWidth > words.clientWidth) setText(words, line.short);
     const attributes = isStrip
       ? { role: "slider", "aria-label": line.hint, "aria-valuetext": line.words, "aria-valuemin": 0 }
       : { role: line.kind === "rope" ? "img" : "none", "aria-label": plain(line.words ?? "") };

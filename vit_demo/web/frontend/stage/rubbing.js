@@ -100,14 +100,20 @@ export function ropeOf({ result, whole, doubt }) {
   const [left, right] = isBefore ? names.reverse() : names;
   const odds = first.probability / Math.max(second.probability, 1e-12);
   const place = Math.min(1, Math.log(odds) / ROPE) * (isBefore ? -1 : 1) || 0;
-  const values = { one: first.label, other: second.label };
-  const words =
+  const values = { one: first.label, other: second.label, odds: formatOdds(odds) };
+  const [words, short] =
     odds > LARGEST_ODDS
-      ? translate("*{one}* is over a million times as likely as *{other}*", values)
+      ? [
+          translate("*{one}* is over a million times as likely as *{other}*", values),
+          english("over a million times as likely"),
+        ]
       : odds < 1.05
-        ? translate("*{one}* and *{other}* are as likely", values)
-        : translate("*{one}* is {odds} times as likely as *{other}*", { ...values, odds: formatOdds(odds) });
-  return { kind: "rope", left, right, place, words };
+        ? [translate("*{one}* and *{other}* are as likely", values), english("equally likely")]
+        : [
+            translate("*{one}* is {odds} times as likely as *{other}*", values),
+            translate("{odds} times as likely", values),
+          ];
+  return { kind: "rope", left, right, place, words, short };
 }
 
 /** Two significant digits, in groups of three. */

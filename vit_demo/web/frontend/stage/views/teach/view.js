@@ -2,8 +2,8 @@
 // "Teach your own classes": its HTML; what happens in it is in teaching.js.
 
 import { setText } from "../../../shared/dom.js";
-import { english } from "../../../shared/language.js";
 import { pageState, toTeach } from "../../../shared/pageState.js";
+import { NOT_LOADED } from "../../../shared/requests.js";
 import { waysHtml } from "../build/network.js";
 
 export const sections = ["teach"];
@@ -26,8 +26,6 @@ export const html = `
     </p>
     <p class="hint kept"></p>
   </section>`;
-
-const NOT_LOADED = english("This part of the page could not be loaded: reload the page.");
 
 export function create(card, { load, ...context }) {
   let shown = /** @type {any} */ (null); // the result on the stage
