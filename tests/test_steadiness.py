@@ -54,7 +54,8 @@ ALLOWED = {
 ASKED_BY_THE_TEST_ALONE = {
     "PIL.Image.Exif.load", "PIL.Image.open", "gradio.processing_utils.save_pil_to_cache",
     "gradio.routes.secure_url_stream_response", "huggingface_hub.constants",
-    "huggingface_hub.file_download.http_get", "huggingface_hub.utils._http.time",
+    "huggingface_hub.file_download.http_get", "huggingface_hub.file_download.time",
+    "huggingface_hub.utils._http.time",
     "huggingface_hub.utils._cache_manager.DeleteCacheStrategy.execute", "recipes.photo_outliers.ImageDraw.Draw",
     "timm.create_model", "torch", "torchvision.datasets.MNIST",
 }  # fmt: skip
@@ -186,7 +187,10 @@ def test_each_pattern_is_found(line: str, what: str | None) -> None:
     assert [found for _, found, _ in breaches(line)] == [what] * (what is not None)
 
 
-def test_runs_beside_busy_loops_say_what_fails_and_leave_no_loop(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_runs_beside_busy_loops_say_what_fails_and_leave_no_loop(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(steady.RUNS, "busy", (["-n", "0", "-p", "no:cacheprovider"], {}))
     (tmp_path / "test_a.py").write_text("def test_fine(): pass\ndef test_wrong(): assert 1 == 2")
     assert steady.main(["busy", "--out", str(tmp_path / "out"), "--tests", str(tmp_path)]) == 1
     said = capsys.readouterr().out

@@ -79,13 +79,15 @@ def test_without_a_progress_function_there_is_a_bar_on_stderr(preset, capfd):
 
 def test_a_broken_connection_is_resumed(hub, published, preset, monkeypatch):
     monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
+    monkeypatch.setattr("huggingface_hub.file_download.time", SimpleNamespace(sleep=lambda seconds: None))
     hub.cuts = 1
     path = fetch(preset.repo, WEIGHTS, "main")
     assert path.read_bytes() == published.files[WEIGHTS]
     assert len(hub.ranges) == 1 and hub.ranges[0] != "bytes=0-"
 
 
-def test_an_interrupted_download_leaves_nothing_and_can_be_repeated(hub, published, preset, tmp_path):
+def test_an_interrupted_download_leaves_nothing_and_can_be_repeated(hub, published, preset, tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.file_download.time", SimpleNamespace(sleep=lambda seconds: None))
     hub.cuts = 100
     with pytest.raises(CheckpointError, match=r"could not be downloaded .* choose the bundled photos-tiny"):
         fetch(preset.repo, WEIGHTS, "main")

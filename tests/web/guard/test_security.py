@@ -303,8 +303,11 @@ def test_no_spelling_of_a_length_passes_the_limits_on_bodies(page, method):
         with connect(page) as connection:
             start = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             connection.sendall(f"{start}Content-Length: 00000000000000000004\r\n\r\nnull".encode())
-            reply = connection.makefile("rb").read()  # the server ends it
-            assert reply.split()[1] in (b"400", b"404"), reply
+            with connection.makefile("rb") as file:
+                status = file.readline().split()[1]
+                assert status in (b"400", b"404")
+                if status == b"400":
+                    file.read()  # the server ends it
 
 
 def test_a_file_of_the_server_is_refused_before_it_is_looked_up():

@@ -60,6 +60,7 @@ def blocked(page, monkeypatch):
     monkeypatch.setattr(jobs.Job, "execute", execute)
     yield owners, stopped
     go_on.set()
+    monkeypatch.setattr(visitor, "STREAM_SECONDS", 0.0)  # nobody collects their results
     until(lambda: not len(page._queue) and not any(page._queue.active_jobs) and not get_engine().jobs._active)
 
 
@@ -124,6 +125,7 @@ def test_an_address_has_its_share_of_events(page, blocked, monkeypatch):
 
 
 def test_requests_with_a_body_keep_the_pace_of_their_address(page, blocked, monkeypatch):
+    monkeypatch.setattr("vit_demo.web.guard.security.REFUSED_SECONDS", 0.0)
     wait = Pace(per_second=0.1, burst=4).wait  # each has a number and a length
     monkeypatch.setattr("vit_demo.web.guard.security.Pace.wait", lambda _, address, count=1: wait(address))
     assert [begin(page, "203.0.113.5")[0] for _ in range(3)] == [200, 200, 429]
@@ -131,6 +133,7 @@ def test_requests_with_a_body_keep_the_pace_of_their_address(page, blocked, monk
 
 
 def test_requests_without_a_body_keep_the_pace_of_their_address(page, monkeypatch):
+    monkeypatch.setattr("vit_demo.web.guard.security.REFUSED_SECONDS", 0.0)
     monkeypatch.setattr("vit_demo.web.guard.security.Pace.wait", Pace(per_second=0.1, burst=2).wait)
     found = [request(page, "GET", "/healthz", X_Forwarded_For="203.0.113.29")[0] for _ in range(3)]
     assert found == [200, 200, 429]

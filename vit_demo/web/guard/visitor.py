@@ -76,11 +76,11 @@ async def wait_for_stream() -> bool:
     Gradio would keep the result until somebody collects it.
     """
     names, _ = _stream_names()
-    deadline = time.monotonic() + STREAM_SECONDS
+    since = time.monotonic()
     _uncollected.append(place := object())
     try:
         while names and not any(map(streams.is_open, names)):
-            if time.monotonic() > deadline or place not in _uncollected[-MAX_UNCOLLECTED:]:
+            if time.monotonic() - since > STREAM_SECONDS or place not in _uncollected[-MAX_UNCOLLECTED:]:
                 return False
             await asyncio.sleep(0.01)
         return True
