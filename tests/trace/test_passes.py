@@ -3,8 +3,10 @@
 import copy
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +23,7 @@ from vit_demo.trace import Trace, TracedViT, adapt
 from vit_demo.trace.attention_mode import AttentionMode
 
 from ..asynchronous import PATIENCE
-from .networks import NETWORKS, of_this_package, own, plain, timm_vit
+from .networks import NETWORKS, Own, of_this_package, own, plain, timm_vit, transformers_network
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -102,7 +104,7 @@ def test_a_network_in_training_mode_runs_without_dropout_until_its_last_thread_i
     with ThreadPoolExecutor(2) as pool:
         slow, quick = pool.submit(first, images, attention_fn=slowly), pool.submit(fast)
         torch.testing.assert_close(quick.result(), expected, atol=1e-6, rtol=1e-5)
-        assert not any(one.training for one in module.modules())
+        assert all(one.training for one in module.modules()), "in this thread"
         may_end.set()
         torch.testing.assert_close(slow.result(), expected, atol=1e-6, rtol=1e-5)
     assert all(one.training for one in module.modules())
@@ -115,6 +117,94 @@ def test_a_network_in_training_mode_runs_without_dropout_until_its_last_thread_i
         first(images)
         may_end.set()
         torch.testing.assert_close(slow.result(), expected, atol=1e-6, rtol=1e-5)
+
+
+@contextmanager
+def explained(network: TracedViT, images: Tensor) -> Iterator[None]:
+    """While another thread is in the midst of a pass, which then gives what it would have given."""
+    is_within, may_end = threading.Event(), threading.Event()
+    expected = network(images)
+
+    def slowly(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        is_within.set()
+        assert may_end.wait(PATIENCE)
+        return F.scaled_dot_product_attention(q, k, v)
+
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(network, images, attention_fn=slowly)
+        try:
+            assert is_within.wait(PATIENCE)
+            yield
+        finally:
+            may_end.set()
+        torch.testing.assert_close(slow.result(), expected, atol=1e-6, rtol=1e-5)
+
+
+def step(module: nn.Module, images: Tensor) -> list[Tensor | None]:
+    """The outputs and gradients of a training step, with seeded dropout."""
+    module.zero_grad()
+    torch.manual_seed(0)
+    found = plain(module, images)
+    found.square().sum().backward()
+    return [found.detach(), *(one.grad for one in module.parameters())]
+
+
+def shifted(norm: nn.BatchNorm2d) -> nn.BatchNorm2d:
+    norm.running_mean += 2
+    return norm
+
+
+RANDOM = {
+    **DROPOUT,
+    "transformers": transformers_network("ViTConfig", hidden_dropout_prob=0.5),
+    "batch norm": lambda: nn.Sequential(shifted(nn.BatchNorm2d(3, momentum=0.0)), own()),
+}
+
+
+@pytest.mark.parametrize("make", RANDOM.values(), ids=RANDOM)
+def test_a_network_that_is_explained_is_trained_in_another_thread_as_ever(make: Make, images: Tensor) -> None:
+    module = make().eval()
+    evaluated = plain(module, images).detach()
+    expected = step(module.train(), images)
+    assert not torch.allclose(expected[0], evaluated), "the mode matters"
+    kinds = {type(one): dict(vars(type(one))) for one in module.modules()}
+    network = adapt(module, 32)
+    with explained(network, images):
+        torch.testing.assert_close(step(module, images), expected)
+        fresh = nn.Linear(3, 3)
+        assert fresh.training and not fresh.eval().training, "as are others of its classes"
+        module.eval()
+        torch.testing.assert_close(plain(module, images).detach(), evaluated)
+    assert not any(one.training for one in module.modules()), "what another thread has set stays"
+    assert {kind: dict(vars(kind)) for kind in kinds} == kinds
+
+
+class Flagged(Own):
+    """Notes what each thread sees of what decides how it runs."""
+
+    grad_checkpointing = False  # as some classes have it, too
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.grad_checkpointing = self.gradient_checkpointing = True
+        self.config, self.seen = SimpleNamespace(mask_ratio=0.75), dict[int, set[Any]]()
+
+    def forward(self, images: Tensor) -> Tensor:
+        now = self.training, self.grad_checkpointing, self.gradient_checkpointing, self.config.mask_ratio
+        self.seen.setdefault(threading.get_ident(), set()).add(now)
+        return super().forward(images)
+
+
+def test_what_decides_how_a_network_runs_is_each_threads_own(images: Tensor) -> None:
+    module = Flagged().train()
+    network = adapt(module, 32)
+    with explained(network, images):
+        module.seen.clear()
+        module(images)
+        assert module.seen == {threading.get_ident(): {(True, True, True, 0.75)}}
+        network(images)
+    assert module.seen.pop(threading.get_ident()) == {(True, True, True, 0.75), (False, False, False, 0.0)}
+    assert Flagged.grad_checkpointing is False and not hasattr(Flagged, "training")
 
 
 @pytest.mark.parametrize("make", [NETWORKS["timm vit"], own], ids=["timm", "own"])

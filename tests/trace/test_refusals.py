@@ -61,10 +61,12 @@ class WholeClip(nn.Module):
     def forward(self, image: Tensor | None = None, text: Tensor | None = None):
         x = F.normalize(self.encode_image(image), dim=-1)
         found = {"image_features": x, "text_features": text, "logit_scale": self.logit_scale.exp()}
+        if self.returns == "logits":
+            return x @ x.mT, x @ x.mT
         return found if self.returns == "dict" else tuple(found.values()) if self.returns == "tuple" else x
 
 
-@pytest.mark.parametrize("returns", ["tuple", "dict", "tensor"])
+@pytest.mark.parametrize("returns", ["tuple", "dict", "tensor", "logits"])
 def test_a_whole_clip_names_its_part_for_pictures(returns, images):
     module = WholeClip(returns).eval()
     with pytest.raises(PresetError, match=r"\.visual, for an embedding; .* CLIPModel"):

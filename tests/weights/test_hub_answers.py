@@ -81,6 +81,14 @@ def test_what_is_not_cached_whole_is_refused(hub, repositories, tmp_path, monkey
         vit_demo.explore(PICTURE, REPO)
 
 
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+def test_a_processor_that_cannot_be_asked_for_is_not_left_out(hub, repositories, status):
+    """Without it, the pixels would be others."""
+    hub.repositories[REPO], hub.answers = repositories["transformers"], {"preprocessor_config.json": (status, {})}
+    with pytest.raises(CheckpointError, match="because the Hub is busy"):
+        vit_demo.explore(PICTURE, REPO)
+
+
 @pytest.mark.parametrize("operation", ["unlink", "open"])
 @pytest.mark.parametrize("trusted", [True, False])
 def test_a_damaged_file_that_cannot_be_mended_is_a_sentence(hub, repositories, monkeypatch, operation, trusted):
@@ -197,7 +205,7 @@ def test_a_setting_of_the_network_is_named(hub, fresh, monkeypatch, caplog, chan
         assert words in said
     else:
         assert "the Hub does not respond" in said and words in caplog.text, "what only the operator can mend is logged"
-    monkeypatch.delenv("SSL_CERT_FILE", raising=False)  # which the bundle of another library had set
+    assert os.environ.get("SSL_CERT_FILE") == change.get("SSL_CERT_FILE"), "what the caller has set, and nothing else"
 
 
 def test_the_page_without_its_proxy_is_a_sentence(tmp_path):
@@ -250,6 +258,7 @@ def test_a_certificate_is_trusted_if_its_owner_says_so(hub, repositories, fresh,
     if variable:
         monkeypatch.setenv(variable, str(certificate))
         assert fetch(REPO, CONFIG, "main").read_bytes() == repositories["timm"][CONFIG]
+        assert ("SSL_CERT_FILE" in os.environ) == (variable == "SSL_CERT_FILE")
     else:
         with pytest.raises(InputError, match="The Hub's certificate is not trusted here: set SSL_CERT_FILE to a file"):
             fetch(REPO, CONFIG, "main")

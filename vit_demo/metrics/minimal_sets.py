@@ -4,14 +4,15 @@ Patches outside a set are dropped from the sequence: nothing replaces them. A se
 the shortest beginning of that order that passes, by doubling and bisection. Patches are then removed from it as in
 delta debugging (Zeller and Hildebrandt, 2002, https://doi.org/10.1109/32.988498), until none can be left out. Sets are
 also grown patch by patch, each the one that helps most, and the smaller of both is returned; of sets that are needed,
-whose loss one patch may tip, the best few are grown side by side (beam search). So a set is minimal, but neither the
-only one nor certainly the smallest. Sets without a patch in common are as many ways to see the class (Kim et al., 2024,
-https://arxiv.org/abs/2402.01095).
+whose loss one patch may tip, all of a size are tried while ``ALL_SETS`` allows it, then the best few are grown side by
+side (beam search). So a set is minimal, but not the only one, and the smallest where ``is_smallest`` says so. Sets
+without a patch in common are as many ways to see the class (Kim et al., 2024, https://arxiv.org/abs/2402.01095).
 """
 
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Unpack
 
 import torch
@@ -24,7 +25,8 @@ from vit_demo.trace import PassOptions, TracedViT
 
 MAX_PASSES = 150
 PARTS = 64  # sets of few patches that are tried at once: each brings the whole picture with it
-GROWN_TOKENS = 1 << 15  # patches in all sets of a step while needed ones grow: on 4 x 4 patches 2,048 sets
+GROWN_TOKENS = 1 << 15  # patches in the whole pictures of all sets that are tried while needed ones grow
+ALL_SETS = 20_000  # the same of up to 16 patches, in sets: all 14,892 of up to 6, and then the best few
 BEAM = 1 << 14  # needed sets that grow side by side, times the squared number of patches: 64 on 4 x 4 patches
 
 
@@ -39,6 +41,7 @@ class PatchSet:
         predicted_probability: Of that class.
         passes: How many subsets of the patches were tried; those of few patches, as sets grow, count by their share.
         is_minimal: Whether each patch was found to be necessary; False if the passes were used up before.
+        is_smallest: Whether no smaller set does it, since all of them were tried.
     """
 
     patches: tuple[tuple[int, int], ...]
@@ -47,6 +50,7 @@ class PatchSet:
     predicted_probability: float
     passes: int
     is_minimal: bool
+    is_smallest: bool
 
 
 def sufficient_set(
@@ -124,7 +128,8 @@ class Search:
             raise InputError(f"{self.max_passes} passes are too few for a search: allow 30 or more.")
         self._grid, self._patches = self.parts()
         count = len(self._patches)
-        self._growth = max(count, GROWN_TOKENS // count) if self.removes else self.max_passes
+        grown = ALL_SETS if count <= 16 else max(count, GROWN_TOKENS // count)
+        self._growth, self._all = grown if self.removes else self.max_passes, 0  # patches of which all sets were tried
         self._passes, self._limit, whole = 0, self.max_passes, torch.ones(1, count, dtype=torch.bool)
         self._least = None if self.share is None else self.share * self._score(self.logits(whole))
         if self._least is not None and float(self._least) <= 0:
@@ -172,7 +177,8 @@ class Search:
             return None
         scores = self.model.to_scores(self._try([found]))[0]
         best, patches = int(scores.argmax()), tuple(map(self.patch_at, found))
-        return PatchSet(patches, float(scores[self.target]), best, float(scores[best]), self._passes, is_minimal)
+        is_smallest, values = len(found) <= self._all + 1, (float(scores[self.target]), best, float(scores[best]))
+        return PatchSet(patches, *values, self._passes, is_minimal, is_smallest)
 
     def _beginning(self, order: list[int]) -> list[int] | None:
         """The shortest beginning that passes, if longer ones than it do as well."""
@@ -190,8 +196,11 @@ class Search:
         """Grows a set by the patch that helps most, to ``most`` patches, in the order; empty if none pass."""
         best, width = [list[int]()], max(1, BEAM // len(self._patches) ** 2) if self.removes else 1
         for size in range(1, most + 1):
-            longer = ([*found, patch] for found in best for patch in order if patch not in found)
-            tried = list({frozenset(one): one for one in longer}.values())
+            if self.removes and self._all == size - 1 and math.comb(len(order), size) <= self._left:
+                tried, self._all = list(map(list, combinations(order, size))), size
+            else:
+                longer = ([*found, patch] for found in best for patch in order if patch not in found)
+                tried = list({frozenset(one): one for one in longer}.values())
             share = 1.0 if self.removes else size / len(self._patches)
             tried = tried[: self._left] if self.removes else tried
             if not tried or self._left < (1 if self.removes else size + 2):

@@ -1,5 +1,6 @@
 """How a network of another library is run: in eval mode, without what would change or shuffle its tokens."""
 
+import copy
 import inspect
 import threading
 from collections import Counter
@@ -13,6 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import CheckpointFunction
+
+FLAGS = ("training", "grad_checkpointing", "gradient_checkpointing")
+"""Attributes of modules that must be False."""
 
 
 def in_this_thread(function: Callable[..., Any], otherwise: Callable[..., Any] = lambda *_, **__: None) -> Any:
@@ -54,26 +58,17 @@ def replacing(functions: Sequence[tuple[nn.Module, Callable[..., Any]]]) -> Iter
                 part.forward = forward
 
 
-class _Running:
-    """The passes that run one network at this moment, whoever started them."""
-
-    def __init__(self) -> None:
-        self.lock, self.skipping = threading.Lock(), threading.Lock()
-        self.count = 0
-        self.before: list[tuple[Any, str, Any]] = []  # what was changed for them: an object, its attribute, its value
+_skipping: WeakKeyDictionary[nn.Module, threading.Lock] = WeakKeyDictionary()
 
 
-_running: WeakKeyDictionary[nn.Module, _Running] = WeakKeyDictionary()
-
-
-def running_in(module: nn.Module) -> _Running:
-    """Who runs a network at this moment."""
-    return _running.get(module) or _running.setdefault(module, _Running())
+def skipping_in(module: nn.Module) -> threading.Lock:
+    """The lock of those who replace what a network runs."""
+    return _skipping.get(module) or _skipping.setdefault(module, threading.Lock())
 
 
 def run_as(module: nn.Module, other: nn.Module) -> None:
-    """Notes that a network shares its parts with another: who runs one runs both."""
-    _running[module] = running_in(other)
+    """Notes that a network shares its parts with another: who replaces parts of one does it for both."""
+    _skipping[module] = skipping_in(other)
 
 
 _threads, _lock = Counter[int](), threading.Lock()
@@ -111,39 +106,86 @@ class KeptGradients(TorchFunctionMode):
         return None if func is torch._C._set_grad_enabled else func(*args, **(kwargs or {}))
 
 
+class _Seen(threading.local):
+    """What this thread sees in place of attributes, by the object's id and the attribute's name."""
+
+    def __init__(self) -> None:
+        self.values = dict[tuple[int, str], Any]()
+
+
+class _Attribute:
+    """An attribute of a class that some threads see otherwise in some objects; it is there for as long as one does."""
+
+    def __init__(self, kind: type, name: str) -> None:
+        self.kind, self.name, self.users = kind, name, 0
+        self.before = vars(kind).get(name, _MISSING)
+
+    def __get__(self, one: Any, kind: type) -> Any:
+        own = {} if one is None else vars(one)
+        found = _seen.values.get((id(one), self.name), own.get(self.name, self.before))
+        return getattr(super(self.kind, kind if one is None else one), self.name) if found is _MISSING else found
+
+    def __set__(self, one: Any, value: Any) -> None:
+        vars(one)[self.name] = value
+
+    def __delete__(self, one: Any) -> None:
+        del vars(one)[self.name]
+
+
+_MISSING, _seen, _attributes = object(), _Seen(), dict[tuple[type, str], _Attribute]()
+
+
+@contextmanager
+def _seen_as(values: dict[tuple[int, str], Any], attributes: set[tuple[type, str]]) -> Iterator[None]:
+    """In this thread, attributes of some objects, of these classes, have other values."""
+    with _lock:
+        for key in attributes:
+            kind, name = key
+            if key not in _attributes:
+                _attributes[key] = _Attribute(kind, name)
+                setattr(kind, name, _attributes[key])
+            _attributes[key].users += 1
+    before, _seen.values = _seen.values, {**_seen.values, **values}
+    try:
+        yield
+    finally:
+        _seen.values = before
+        with _lock:
+            for kind, name in attributes:
+                (one := _attributes[kind, name]).users -= 1
+                if not one.users:
+                    del _attributes[kind, name]
+                    delattr(kind, name)
+                    if one.before is not _MISSING:
+                        setattr(kind, name, one.before)
+
+
+def _without_masking(config: Any) -> Any:
+    other = copy.copy(config)
+    with suppress(AttributeError):  # it is frozen
+        other.mask_ratio = 0.0
+    return other
+
+
 @contextmanager
 def in_eval(module: nn.Module, *, in_one_mode: bool = False) -> Iterator[None]:
-    """Runs a network in eval mode; after the last of several threads, each module is in its own mode again.
+    """Runs a network in eval mode, which no other thread sees: one may train it meanwhile.
 
     Gradient checkpointing is off, because it would run a part again in the backward, where nothing is recorded; where
     a network calls it itself, see ``without_checkpoints`` and ``AttentionMode``. So is the random masking of masked
     autoencoders. Where all parts are known to be in one mode, they need no look, which would take a tenth of a small
     network's pass.
     """
-    running = running_in(module)
-    with running.lock:
-        if not running.count and (module.training or not in_one_mode):
-            for one in module.modules():
-                parts: tuple[tuple[Any, str, Any], ...] = (
-                    (one, "training", False),
-                    (one, "grad_checkpointing", False),
-                    (one, "gradient_checkpointing", False),
-                    (getattr(one, "config", None), "mask_ratio", 0.0),
-                )
-                for part, name, value in parts:
-                    if type(before := getattr(part, name, value)) is type(value) and before != value:
-                        with suppress(AttributeError):  # what cannot be set
-                            setattr(part, name, value)
-                            running.before.append((part, name, before))
-        running.count += 1
-    try:
-        with without_checkpoints():
-            yield
-    finally:
-        with running.lock:
-            running.count -= 1
-            while not running.count and running.before:
-                setattr(*running.before.pop())
+    values, attributes = dict[tuple[int, str], Any](), set[tuple[type, str]]()
+    for one in module.modules() if module.training or not in_one_mode else ():
+        own = vars(one)
+        seen = {name: False for name in FLAGS if own.get(name) is True}
+        if isinstance(getattr(own.get("config"), "mask_ratio", None), float):
+            seen["config"] = _without_masking(own["config"])
+        values.update({(id(one), name): value for name, value in seen.items()})
+        attributes.update((type(one), name) for name in seen)
+    with _seen_as(values, attributes), without_checkpoints():
+        yield
 
 
 def parameters_of(module: nn.Module) -> frozenset[str]:

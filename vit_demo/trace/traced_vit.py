@@ -22,7 +22,7 @@ from vit_demo.trace.intervention import NOTHING
 from vit_demo.trace.one_pass import AttentionFn, Pass
 from vit_demo.trace.outputs import Undo, finite, logits_of
 from vit_demo.trace.reasons import NO_PROJECTION, NOT_SEEN
-from vit_demo.trace.running import KeptGradients, in_eval, keep_order, parameters_of, replacing, running_in
+from vit_demo.trace.running import KeptGradients, in_eval, keep_order, parameters_of, replacing, skipping_in
 from vit_demo.trace.structure import Structure
 from vit_demo.trace.trace import Trace
 
@@ -120,7 +120,7 @@ class TracedViT(nn.Module):
         """What the network makes of the tokens ``[B, N, D]`` after its last block: its norm, pooling and head."""
         c = self.config
         blank = x.new_zeros(len(x), c.in_channels, *self.image_size, dtype=self.dtype)
-        with running_in(self.module).skipping, in_eval(self.module), self._skipping(x.to(self.dtype)):
+        with skipping_in(self.module), in_eval(self.module), self._skipping(x.to(self.dtype)):
             return self._logits(blank, self.options(blank, self.patch_size))
 
     def read_patches(self, x: Tensor) -> Tensor:

@@ -243,11 +243,12 @@ print(len(list(pathlib.Path(sys.argv[1]).rglob("photo.png"))), uploads._KEY.hex(
 
 def test_each_process_has_its_own_key_and_the_folders_of_killed_ones_are_deleted(tmp_path):
     (living := tmp_path / "vit_demo-living").mkdir()
-    command = [sys.executable, "-c", SERVERS, str(tmp_path)]
+    command = [sys.executable, "-W", "always::ResourceWarning", "-c", SERVERS, str(tmp_path)]
     with (living / uploads.LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         environment = {**os.environ, "GRADIO_TEMP_DIR": str(tmp_path)}
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "ResourceWarning" not in done.stderr, "no file is left open"
     count, key = done.stdout.split()
     assert count == "1", "nothing deletes the folder of a server that is killed"
     assert len(bytes.fromhex(key)) == len(uploads._KEY) and key != uploads._KEY.hex()

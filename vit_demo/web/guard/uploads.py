@@ -90,9 +90,11 @@ def clear() -> None:
 
 
 def remove() -> None:
-    """Deletes the folder."""
+    """Deletes the folder, and gives up its lock."""
     if _folder is not None:
         shutil.rmtree(_folder, ignore_errors=True)
+    while _locks:
+        _locks.pop().close()
 
 
 async def store(pieces: AsyncIterator[bytes]) -> Path:

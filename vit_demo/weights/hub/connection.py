@@ -84,6 +84,7 @@ class Call:
             self.streams.append(about["return_value"])
 
 
+_making = threading.Lock()
 _call: ContextVar[Call | None] = ContextVar("_call", default=None)
 
 
@@ -97,15 +98,27 @@ def prepare() -> None:
     if urlsplit(endpoint()).scheme not in ("http", "https"):
         raise PresetError(f"HF_ENDPOINT is {endpoint()!r}: write it with https://.")
     check_proxies()
-    if bundle := os.environ.get("REQUESTS_CA_BUNDLE"):
-        os.environ.setdefault("SSL_CERT_DIR" if Path(bundle).is_dir() else "SSL_CERT_FILE", bundle)
-    session = get_session()
+    session = _session()
     if _check_response not in session.event_hooks["response"]:
         hooks = session.event_hooks
         session.event_hooks = {
             "request": [*hooks["request"], _watch],
             "response": [*hooks["response"], _check_response],
         }
+
+
+def _session() -> Any:
+    """The client's session; only while it is made, ``REQUESTS_CA_BUNDLE`` is what ``SSL_CERT_FILE`` is otherwise."""
+    bundle = os.environ.get("REQUESTS_CA_BUNDLE", "")
+    name = "SSL_CERT_DIR" if Path(bundle).is_dir() else "SSL_CERT_FILE"
+    with _making:
+        if not bundle or name in os.environ:
+            return get_session()
+        os.environ[name] = bundle
+        try:
+            return get_session()
+        finally:
+            del os.environ[name]
 
 
 def _watch(request: Any) -> None:
