@@ -120,7 +120,7 @@ def test_a_search_can_be_cancelled_and_begun_again(quick: Page) -> None:
     fewest = quick.locator(".fewest")
     fewest.click()
     quick.get_by_role("button", name="Cancel").first.click()
-    quick.get_by_role("button", name="Show me which").wait_for()
+    quick.get_by_role("button", name="Find the fewest").wait_for()
     for route in held:
         route.continue_()
     quick.unroute(requests)

@@ -10,7 +10,7 @@ https://arxiv.org/abs/2402.01095).
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -26,6 +26,8 @@ MAX_PASSES = 150
 PARTS = 64  # sets of few patches that are tried at once: each brings the whole picture with it
 GROWN_TOKENS = 1 << 15  # patches in all sets of a step while needed ones grow: on 4 x 4 patches 2,048 sets
 BEAM = 1 << 14  # needed sets that grow side by side, times the squared number of patches: 64 on 4 x 4 patches
+
+Tried = Callable[[list[tuple[int, int]]], None]
 
 
 @dataclass(frozen=True)
@@ -88,11 +90,13 @@ def necessary_set(
     share: float | None = None,
     max_passes: int = MAX_PASSES,
     progress: Progress | None = None,
+    tried: Tried | None = None,
     **options: Unpack[PassOptions],
 ) -> PatchSet | None:
     """The fewest patches found without which a class is not kept.
 
-    Arguments as in ``sufficient_set``; for a share of None, another class is then the most probable.
+    Arguments as in ``sufficient_set``; for a share of None, another class is then the most probable. ``tried`` is called
+    with (row, col) of a set of each batch that was tried.
 
     Returns:
         The set; None if the class was kept in all that was tried, among it by each patch alone.
@@ -100,7 +104,7 @@ def necessary_set(
     Raises:
         InputError: As in ``sufficient_set``.
     """
-    search = Search(model, images, target, share, max_passes, progress, options, removes=True)
+    search = Search(model, images, target, share, max_passes, progress, options, removes=True, tried=tried)
     return search.smallest(search.ordered(values))
 
 
@@ -116,6 +120,7 @@ class Search:
     progress: Progress | None
     options: PassOptions
     removes: bool = False
+    tried: Tried | None = None
 
     def __post_init__(self) -> None:
         if self.share is not None and not 0 < self.share <= 1:
@@ -260,6 +265,8 @@ class Search:
         if self.progress is not None:
             total = self.max_passes + self._growth
             self.progress(min(self._passes, total), total)
+        if self.tried is not None:
+            self.tried([self.patch_at(place) for place in sets[0]])
         return logits
 
 

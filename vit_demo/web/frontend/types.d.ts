@@ -126,6 +126,7 @@ export interface Constants {
   enoughShare: number;
   improbable: number;
   maxUploadBytes: number;
+  maxSeenStrokes: number;
   maxTaughtClasses: number;
   maxTaughtPictures: number;
   maxLabel: number;
@@ -144,6 +145,7 @@ export interface Reply {
   lost?: boolean;
   done?: number;
   total?: number;
+  tried?: number[]; // patches that a search has just tried to do without
 }
 
 export interface Server {
