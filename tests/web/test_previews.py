@@ -33,7 +33,7 @@ def test_each_example_has_a_picture_of_its_own(page):
 
 
 def strokes(*drawing: tuple[int, list[tuple[float, float]]]) -> str:
-    """A name with (pen, points) of strokes: 4 bits for the pen, 12 for how many points, and for each of their numbers."""
+    """A name with (pen, points) of strokes: 4 bits for the pen, 12 for how many points and for each number."""
     bits = "".join(
         f"{pen:04b}{len(points):012b}" + "".join(f"{round(4095 * value):012b}" for point in points for value in point)
         for pen, points in drawing

@@ -95,8 +95,8 @@ def necessary_set(
 ) -> PatchSet | None:
     """The fewest patches found without which a class is not kept.
 
-    Arguments as in ``sufficient_set``; for a share of None, another class is then the most probable. ``tried`` is called
-    with (row, col) of a set of each batch that was tried.
+    Arguments as in ``sufficient_set``; for a share of None, another class is then the most probable. ``tried`` gets
+    (row, col) of a set of each batch that was tried.
 
     Returns:
         The set; None if the class was kept in all that was tried, among it by each patch alone.

@@ -31,7 +31,7 @@ COLOURS = {
 """Colours of the page, light and dark, by the names of Gradio's variables."""
 
 MAX_SEEN_STROKES = 800
-"""Characters of a drawing's strokes in an address of which a preview shows the picture: hosts take few much longer ones."""
+"""Characters of a drawing's strokes in an address of which a preview shows the picture."""
 
 
 def constants() -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Links to examples and to short drawings, of which a preview shows the picture: an address of its own that opens the page.
+"""Links to examples and short drawings, of which a preview shows the picture: each has an address that opens the page.
 
-A link's fragment reaches no server, so the picture is in the path: the name of an example, or a drawing's strokes, drawn
-here as lines. Nothing is looked up or kept, and no photo of a visitor has a preview.
+A link's fragment reaches no server, so the picture is in the path: an example's name, or a drawing's strokes, which are
+drawn here. Nothing is looked up or kept, and no photo of a visitor has a preview.
 """
 
 import io

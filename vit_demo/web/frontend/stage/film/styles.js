@@ -28,6 +28,7 @@ export const styles = `
   .film-note .link { text-align: left; }
   @container (max-width: 879px) {
     .explore { grid-template-columns: minmax(0, 1fr) 236px; }
+    .film-acts { column-gap: 8px; }
     .headline { min-height: 72px; font-size: 18px; line-height: 24px; }
   }
   @container (max-width: 559px) {

@@ -170,7 +170,7 @@ export function create(card, { request, methods, curves }) {
  * The address of the page with what is on the stage, or, where its answer was changed, whole and with the number to beat. That of
  * an example or a short drawing is one of which a preview shows the picture.
  */
-function linkOf({ result, whole, frame }) {
+export function linkOf({ result, whole, frame }) {
   const fields = new URLSearchParams(location.hash.slice(1));
   if (fields.get("picture") === "own") return null;
   if (frame.isFlip) {
