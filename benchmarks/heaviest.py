@@ -246,6 +246,7 @@ READ = (
     *("/static/img/logo.svg", f"{modules.PREFIX}/icon.svg", f"{modules.PREFIX}/preview.jpg"),
     f"{modules.PREFIX}/examples/preview/{next(iter(EXAMPLE_PHOTOS))}.webp",
     *(f"{modules.PREFIX}/see/{name}" for name in ("digit-8", f"{next(iter(EXAMPLE_PHOTOS))}.jpg")),
+    f"{modules.PREFIX}/see/strokes-{base64.urlsafe_b64encode(b' ' + bytes([198]) + 198 * b'abc').decode()[:-1]}.jpg",
     *(f"{modules.PREFIX}/{modules.version()}/{name}" for name in modules.files()),
 )
 """What is read by its address alone."""

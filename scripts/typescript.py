@@ -50,6 +50,7 @@ export interface Reply {
   lost?: boolean;
   done?: number;
   total?: number;
+  tried?: number[]; // patches that a search has just tried to do without
 }
 
 export interface Server {

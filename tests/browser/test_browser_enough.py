@@ -143,7 +143,7 @@ def test_who_changes_the_answer_is_told_with_how_many_squares_and_the_best_is_ke
     headline.get_by_text("Without 2 squares it says 3:").wait_for()
     flip((0, 0))
     headline.get_by_text("Your best: 2.").wait_for()
-    page.get_by_role("button", name="Show me which").click()
+    page.get_by_role("button", name="Find the fewest").click()
     headline.get_by_text("No fewer are known.").wait_for()
     flip((0, 3))
     headline.get_by_text("The fewest known: 2.").wait_for()

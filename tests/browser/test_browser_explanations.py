@@ -10,6 +10,7 @@ from vit_demo.methods import METHODS
 from .choosing import (
     STAGE,
     Page,
+    Route,
     bar,
     choose_method,
     load_steps,
@@ -134,7 +135,25 @@ def test_every_method_is_compared_in_one_table(quick: Page):
     bar(quick, "4").click()
     quick.locator(".subject", has_text="for 4").wait_for()
     load_steps(quick)
+    held: list[Route] = []
+    waits = {"random_order"}
+
+    def answer(route: Route) -> None:
+        if any(kind in (route.request.post_data or "") for kind in waits):
+            held.append(route)
+        else:
+            route.continue_()
+
+    quick.route("**/vit_demo/request", answer)
     quick.get_by_role("button", name="Compare all methods").click()
+    quick.locator(".every tbody tr").nth(len(METHODS) - 1).wait_for()
+    slow = {method.title: method.is_slow for method in METHODS.values()}
+    order = [slow[name] for name in quick.locator(".every tbody tr th .link").all_inner_texts()]
+    assert order == sorted(slow.values()), "quick ones first"
+    assert quick.locator(".every td small").count() == quick.locator(".every tr.random").count() == 0
+    waits.clear()
+    for route in held:
+        route.continue_()
     quick.locator(".every tr.random").wait_for()
     assert quick.locator(".every caption").inner_text() == "Tested on 4 (logit), every method on the same class"
     rows = quick.locator(".every tbody tr")

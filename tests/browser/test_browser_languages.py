@@ -43,6 +43,12 @@ TOO_LONG = """() => {
   return wide > 1 ? [`the page is ${wide} px too wide`, ...cut] : cut;
 }"""
 
+BESIDE = """() => {
+  const [search, picture] = [".fewest", ".view"].map((each) => document.querySelector(each).getBoundingClientRect());
+  return search.right > picture.right + 4 || search.bottom > picture.top ? [`${search.right} > ${picture.right}`] : [];
+}"""
+"""Where the button of the search reaches beyond the picture below it."""
+
 NAMES = {
     *("vit_demo", "API", "AttnLRP", "NACLIP", "MLP", "HTML", "PNG", "SVG", "JSON", "NPZ", "org/name", "CPU", "PCA"),
     *("px", "ms", "kB", "MB", "GB"),
@@ -99,6 +105,15 @@ def test_no_language_leaves_english_or_is_too_long(browser: Browser, address: st
                     page.set_viewport_size({"width": width, "height": height})
                     settle(page)
                     problems[f"{language}, {section}, {tab}, {width} px"] = page.evaluate(TOO_LONG)
+                if (section, tab) != ("attention", "digits"):
+                    continue
+                rub(page)
+                page.locator(".fewest:visible").wait_for()
+                for width in (1024, 1366):
+                    page.set_viewport_size({"width": width, "height": 768})
+                    settle(page)
+                    problems[f"{language}, the search, {width} px"] = page.evaluate(BESIDE)
+                page.locator("[data-mode=draw]").click()
     page.context.close()
     problems = {where: found for where, found in problems.items() if found}
     assert not problems, json.dumps(problems, indent=1, ensure_ascii=False)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import vit_demo
 from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.method_docs import lesson
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights.trained import trained_preset
 
@@ -20,6 +23,7 @@ from .choosing import STAGE, open_page, open_section, wait_a_moment
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+SHORTCUT = lesson(13)
 TURNS = (0.0, 0.15, -0.15)
 ACCURACY = "Tested on each picture after learning from all others: {0} of {0} are right, {1} by guessing."
 
@@ -146,9 +150,11 @@ def test_what_it_calls_a_digit_is_named_below_the_answer_taught_tricked_and_aske
     page.get_by_role("button", name="Now trick it").click()
     note.get_by_text("has a line below it now").wait_for()
     assert digits.count() == 10 and digits.first.get_attribute("src") != before
+    page.locator(".lesson .task", has_text=SHORTCUT["task"]).wait_for()
     page.get_by_role("button", name="Take the lines away").click()
     note.get_by_text("of 13 are right").wait_for()
     assert digits.first.get_attribute("src") == before
+    assert page.locator(".lesson").is_hidden()
 
     page.get_by_role("button", name="Look into it").click()
     page.wait_for_function(f"{STAGE}.current()?.source.preset === document.querySelector('#preset').value")
@@ -162,7 +168,7 @@ def test_what_it_calls_a_digit_is_named_below_the_answer_taught_tricked_and_aske
     assert sorted(predictions(other)) == ["a digit", "house"]
 
 
-def test_a_photo_is_named_below_the_answer_beside_the_examples(page: Page, address: str) -> None:
+def test_a_photo_is_named_below_the_answer_beside_the_examples(page: Page, address: str, tmp_path: Path) -> None:
     open_page(page, f"{address}#tab=photos&photo=tiger")
     assert page.locator(".ask .link").is_hidden(), "it is unsure, so the question is there"
     page.locator("[data-teach=name]").fill("tiger")
@@ -171,6 +177,14 @@ def test_a_photo_is_named_below_the_answer_beside_the_examples(page: Page, addre
     counts = [boxes(page).nth(i).locator(".pictures img").count() for i in range(2)]
     assert counts == [1, len(EXAMPLE_PHOTOS) - 1], "all but the tiger itself"
     page.wait_for_function("[...document.querySelectorAll('.teach img')].every((each) => each.naturalWidth)")
+    assert page.locator(".trick").is_hidden()
+    for i in range(2):
+        Image.effect_noise((60, 60), 40 + i).save(tmp_path / f"{i}.png")
+    boxes(page).nth(0).locator("input[type=file]").set_input_files([tmp_path / "0.png", tmp_path / "1.png"])
+    page.get_by_role("button", name="Now trick it").click()
+    page.locator(".lesson .task", has_text=SHORTCUT["task"]).wait_for()
+    assert "shortcut" in SHORTCUT["task"] and "lesson=13" in SHORTCUT["link"]
+    boxes(page).nth(0).get_by_text("Add this drawing").wait_for()
 
 
 def test_where_teaching_cannot_be_loaded_it_says_so(page: Page, address: str) -> None:

@@ -109,18 +109,38 @@ def test_a_map_is_smoothed_only_on_request_and_the_link_holds_it(page: Page, add
     assert page.evaluate(DIFFERENCES) > 100
 
 
-def test_a_search_can_be_cancelled_and_begun_again(quick: Page) -> None:
+def test_a_search_shows_what_it_tries_can_be_cancelled_and_begun_again(quick: Page) -> None:
     held: list[Route] = []  # so that the search cannot end before it is cancelled
+    told: list[dict[str, object]] = []
     requests = "**/vit_demo/request"
-    quick.route(
-        requests,
-        lambda route: held.append(route) if "smallest_set" in (route.request.post_data or "") else route.continue_(),
-    )
+
+    def answer(route: Route) -> None:
+        if "smallest_set" not in (route.request.post_data or ""):
+            route.continue_()
+        elif told:
+            route.fulfill(json=told.pop())
+        else:
+            held.append(route)
+
+    quick.route(requests, answer)
     rub(quick)
     fewest = quick.locator(".fewest")
-    fewest.click()
-    quick.get_by_role("button", name="Cancel").first.click()
-    quick.get_by_role("button", name="Show me which").wait_for()
+    painted = "document.querySelector('.picture').toDataURL()"
+    quick.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    before = quick.evaluate(painted)
+    for motion in ("no-preference", "reduce"):
+        quick.emulate_media(reduced_motion=motion)
+        told.append({"done": 1, "total": 4, "tried": [5, 6]})
+        fewest.click()
+        fewest.get_by_text("Cancel (25\u00a0%)").wait_for()
+        if motion == "no-preference":
+            quick.wait_for_function(f"before => {painted} !== before", arg=before)
+        quick.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert (quick.evaluate(painted) == before) is (motion == "reduce"), motion
+        assert quick.evaluate(f"{STAGE}.choices.dropped") is None, "nothing is rubbed out"
+        fewest.click()
+        quick.get_by_role("button", name="Find the fewest").wait_for()
+        quick.wait_for_function(f"before => {painted} === before", arg=before)
     for route in held:
         route.continue_()
     quick.unroute(requests)

@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import "./helpers.js";
+import { setConstants } from "../../vit_demo/web/frontend/shared/constants.js";
 import { bestOf, keepBest } from "../../vit_demo/web/frontend/stage/records.js";
+import { linkOf } from "../../vit_demo/web/frontend/stage/views/download/view.js";
 
 const stored = new Map();
 globalThis.localStorage = {
@@ -53,4 +55,21 @@ test("without storage there is no best", () => {
   globalThis.localStorage = { getItem: () => assert.fail("closed"), setItem: () => assert.fail("closed") };
   keepBest(picture("7"), 3);
   assert.equal(bestOf(picture("7")), null);
+});
+
+test("a link to an example or a short drawing has an address of which a preview shows it, others and photos have none", () => {
+  setConstants({ maxSeenStrokes: 8 });
+  const linkTo = (hash, whole) => {
+    globalThis.location = { hash, href: `http://host/page${hash}` };
+    const isFlip = hash.includes("removed");
+    return linkOf({ result: { dropped: [1, 2] }, whole: { source: {}, ...whole }, frame: { isFlip } });
+  };
+  const seen = (link) => /\/see\/([^#]*)#/.exec(link)?.[1];
+  assert.equal(seen(linkTo("#digit=8", { exampleDigit: 8 })), "digit-8");
+  assert.equal(seen(linkTo("#tab=photos", { source: { example: "lion" } })), "lion");
+  const drawn = linkTo("#strokes=IAEAA-_A&removed=2");
+  assert.equal(seen(drawn), "strokes-IAEAA-_A");
+  assert.ok(drawn.endsWith("#strokes=IAEAA-_A&beat=2"), drawn);
+  assert.equal(linkTo("#strokes=IAEAAAAAB"), "http://host/page#strokes=IAEAAAAAB");
+  assert.equal(linkTo("#picture=own"), null);
 });

@@ -85,6 +85,8 @@ def test_the_words_of_all_sources_are_found() -> None:
             "Hidden until",
             "Your digit",
         ),
-        *("classes stands out", "it takes 28 for", "the fewest found, 3", "Undo all"),
+        *("classes stands out", "it takes … for one", "ewest found, …: now", "Undo all"),
+        *("were slow", "tell how many fit", "against … logits", "is unsure: …, …?"),
+        *("Show me which", "Again with pixels", "pixel value 0", "place on … pictures", "kinds of map when tested"),
     ):
-        assert not [text for text in words if untrue in text]
+        assert not [text for text in words if untrue in re.sub(r"\{\w+\}", "…", text.replace("*", ""))], untrue

@@ -55,6 +55,7 @@ def needed(
     share: float | None = None,
     method: str = DEFAULT_METHOD,
     progress: Progress | None = None,
+    tried: metrics.Tried | None = None,
 ) -> metrics.PatchSet | None:
     """The fewest patches found without which another class is predicted, or a class loses its probability.
 
@@ -64,6 +65,7 @@ def needed(
         share: Below which share of its probability the class falls; None: another class is predicted.
         method: As in ``enough``.
         progress: As in ``enough``.
+        tried: Called with (row, col) of patches that the search has just tried to do without.
 
     Returns:
         The set; None if the class stays in all that was tried, among it by each patch that is left alone.
@@ -72,7 +74,7 @@ def needed(
         InputError: As in ``enough``.
         LabelError: If there is no such class.
     """
-    return _search(ex, metrics.necessary_set, label, share, method, progress=progress)
+    return _search(ex, metrics.necessary_set, label, share, method, progress=progress, tried=tried)
 
 
 def _search(

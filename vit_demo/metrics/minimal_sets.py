@@ -10,7 +10,7 @@ without a patch in common are as many ways to see the class (Kim et al., 2024, h
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Unpack
@@ -28,6 +28,8 @@ PARTS = 64  # sets of few patches that are tried at once: each brings the whole 
 GROWN_TOKENS = 1 << 15  # patches in the whole pictures of all sets that are tried while needed ones grow
 ALL_SETS = 20_000  # the same of up to 16 patches, in sets: all 14,892 of up to 6, and then the best few
 BEAM = 1 << 14  # needed sets that grow side by side, times the squared number of patches: 64 on 4 x 4 patches
+
+Tried = Callable[[list[tuple[int, int]]], None]
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,13 @@ def necessary_set(
     share: float | None = None,
     max_passes: int = MAX_PASSES,
     progress: Progress | None = None,
+    tried: Tried | None = None,
     **options: Unpack[PassOptions],
 ) -> PatchSet | None:
     """The fewest patches found without which a class is not kept.
 
-    Arguments as in ``sufficient_set``; for a share of None, another class is then the most probable.
+    Arguments as in ``sufficient_set``; for a share of None, another class is then the most probable. ``tried`` gets
+    (row, col) of a set of each batch that was tried.
 
     Returns:
         The set; None if the class was kept in all that was tried, among it by each patch alone.
@@ -104,7 +108,7 @@ def necessary_set(
     Raises:
         InputError: As in ``sufficient_set``.
     """
-    search = Search(model, images, target, share, max_passes, progress, options, removes=True)
+    search = Search(model, images, target, share, max_passes, progress, options, removes=True, tried=tried)
     return search.smallest(search.ordered(values))
 
 
@@ -120,6 +124,7 @@ class Search:
     progress: Progress | None
     options: PassOptions
     removes: bool = False
+    tried: Tried | None = None
 
     def __post_init__(self) -> None:
         if self.share is not None and not 0 < self.share <= 1:
@@ -269,6 +274,8 @@ class Search:
         if self.progress is not None:
             total = self.max_passes + self._growth
             self.progress(min(self._passes, total), total)
+        if self.tried is not None:
+            self.tried([self.patch_at(place) for place in sets[0]])
         return logits
 
 

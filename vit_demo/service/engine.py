@@ -230,6 +230,8 @@ class Engine:
         forks, backend = needs_zero_gpu(preset.num_parameters_at(patch_size)), self._backend_of(preset)
         if "progress" in options:
             options["progress"] = None if forks or backend else partial(report_to, options["progress"])
+        if forks or backend:
+            options.pop("tried", None)
 
         def work() -> T:
             if backend is not None:

@@ -48,6 +48,7 @@ class Job(Generic[T]):
         self.key = key
         self.turn = turn
         self.done = self.total = 0
+        self.tried: list[int] = []  # patches that a search has just tried to do without
         self._work: Work[T] | Callable[[], Turn] | None = work
         self._parent = parent
         self._context: Context = copy_context()

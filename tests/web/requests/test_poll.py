@@ -5,9 +5,12 @@ import threading
 from dataclasses import replace
 from functools import wraps
 
+import numpy as np
 import pytest
 
+from vit_demo import metrics
 from vit_demo.methods import METHODS
+from vit_demo.metrics import minimal_sets
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import report
 from vit_demo.service.limits import job_bytes
@@ -135,6 +138,35 @@ def test_progress_is_returned_until_the_result_is_there(source, held):
         assert reply == {"done": 0, "total": 0}
     held[0].set()
     assert complete(sent) == {"result": {"fine": True}}
+
+
+def test_a_search_tells_the_squares_that_it_has_just_tried(source, empty_replies, monkeypatch):
+    go_on, tries, evaluated = threading.Event(), [], []
+    search, logits = metrics.necessary_set, minimal_sets.subset_logits
+
+    def evaluate(model, images, present, **options):
+        evaluated.extend(frozenset(np.flatnonzero(~row)) for row in present.numpy())
+        return logits(model, images, present, **options)
+
+    def held_search(*arguments, tried, **options):
+        def show(patches):
+            tries.append([4 * row + column for row, column in patches])
+            tried(patches)
+            if len(tries) == 2:
+                assert go_on.wait(PATIENCE)
+
+        return search(*arguments, tried=show, **options)
+
+    monkeypatch.setattr(minimal_sets, "subset_logits", evaluate)
+    monkeypatch.setattr(metrics, "necessary_set", held_search)
+    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.01)
+    sent = {"kind": "smallest_set", "source": source, "wanted": "needed"}
+    while len(tries) < 2:
+        handle(sent)
+    assert handle(sent)["tried"] == tries[1]
+    go_on.set()
+    assert complete(sent)["result"]["patches"]
+    assert len(tries) > 2 and {frozenset(one) for one in tries} <= set(evaluated), "none that was not"
 
 
 @pytest.mark.parametrize(("progress", "polls"), [(False, 3), (True, 1)])

@@ -1,6 +1,7 @@
 """The ten example digits of the pad, drawn from the strokes of `examples/digits.json` as the browser draws them."""
 
 import json
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,15 +21,20 @@ OVERSAMPLING = 4
 
 def example_picture(digit: int) -> Image.Image:
     """An example digit, 0 to 9, as the pad draws it: black on white, 280 x 280 pixels, grey."""
+    return drawn((PEN_WIDTH, 0, stroke) for stroke in DIGITS[str(digit)])
+
+
+def drawn(strokes: Iterable[tuple[float, int, list[Point]]]) -> Image.Image:
+    """A drawing of (width of the pen, its grey, points), as ``example_picture``."""
     side = SIDE * OVERSAMPLING
-    radius = PEN_WIDTH * side / 2
     picture = Image.new("L", (side, side), 255)
     draw = ImageDraw.Draw(picture)
-    for stroke in DIGITS[str(digit)]:
-        path = [(x * side, y * side) for x, y in smooth(stroke)]
-        draw.line(path, fill=0, width=round(2 * radius))
+    for width, grey, points in strokes:
+        radius = width * side / 2
+        path = [(x * side, y * side) for x, y in smooth(points)]
+        draw.line(path, fill=grey, width=round(2 * radius))
         for x, y in path:  # round caps and joints
-            draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=0)
+            draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=grey)
     return picture.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
 
 

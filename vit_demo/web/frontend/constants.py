@@ -30,6 +30,9 @@ COLOURS = {
 }
 """Colours of the page, light and dark, by the names of Gradio's variables."""
 
+MAX_SEEN_STROKES = 800
+"""Characters of a drawing's strokes in an address of which a preview shows the picture."""
+
 
 def constants() -> dict[str, Any]:
     """The constants as JSON values by their names in `shared/constants.js`."""
@@ -48,6 +51,7 @@ def constants() -> dict[str, Any]:
         "maxTaughtClasses": MAX_TAUGHT_CLASSES,
         "maxTaughtPictures": MAX_TAUGHT_PICTURES,
         "maxLabel": MAX_LABEL,
+        "maxSeenStrokes": MAX_SEEN_STROKES,
     }
 
 

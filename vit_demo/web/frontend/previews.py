@@ -1,12 +1,13 @@
-"""Links to the page's examples, of which a preview shows the picture: an address of its own that opens the page.
+"""Links to examples and short drawings, of which a preview shows the picture: each has an address that opens the page.
 
-A link's fragment reaches no server, so the example is in the path. Only names of examples are known here: no photo of a
-visitor, and no drawing.
+A link's fragment reaches no server, so the picture is in the path: an example's name, or a drawing's strokes, which are
+drawn here. Nothing is looked up or kept, and no photo of a visitor has a preview.
 """
 
 import io
-from base64 import b64encode
-from functools import cache
+import re
+from base64 import b64encode, urlsafe_b64decode
+from functools import lru_cache
 from hashlib import sha256
 from html import escape
 
@@ -17,10 +18,10 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from vit_demo import images
-from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.catalog.example_digits import Point, drawn, example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.frontend import modules
-from vit_demo.web.frontend.constants import COLOURS
+from vit_demo.web.frontend.constants import COLOURS, MAX_SEEN_STROKES
 from vit_demo.web.frontend.head import DESCRIPTION, TITLE
 
 NAMES = (*(f"digit-{digit}" for digit in range(10)), *EXAMPLE_PHOTOS)
@@ -30,6 +31,10 @@ SIZE = (1200, 630)
 """Width and height of a picture, as of ``preview.jpg``."""
 
 PATH = f"{modules.PREFIX}/see"
+
+_STROKES = re.compile(rf"strokes-([A-Za-z0-9_-]{{7,{MAX_SEEN_STROKES}}})")
+_PENS = ((0.055, 0), (1 / 12, 0), (0.115, 0), (0.14, 255))
+"""Width and grey of the pens of ``pad/strokes.js``, the eraser last."""
 
 _SQUARES = 4  # along a side of the grid over a digit
 _OPEN = 'location.replace("../../../" + location.search + location.hash)'
@@ -53,14 +58,14 @@ def routes() -> list[Route]:
 
 def _send_picture(request: Request) -> Response:
     name = request.path_params["name"]
-    if name not in NAMES:
+    if not _is_known(name):
         return _unknown()
     return Response(picture(name), media_type="image/jpeg", headers={"cache-control": "public, max-age=86400"})
 
 
 def _send_page(request: Request) -> Response:
     name = request.path_params["name"]
-    if name not in NAMES:
+    if not _is_known(name):
         return _unknown()
     root = get_root_url(request, f"{PATH}/{name}", None)
     words = {"title": TITLE, "description": DESCRIPTION, "image": f"{root}{PATH}/{name}.jpg"}
@@ -72,14 +77,35 @@ def _unknown() -> Response:
     return PlainTextResponse("There is no such example: open the page.", 404, {"cache-control": "no-store"})
 
 
-@cache
+def _is_known(name: str) -> bool:
+    return name in NAMES or bool(_strokes(name))
+
+
+def _strokes(name: str) -> list[tuple[float, int, list[Point]]]:
+    """The strokes in a name, as ``decodeStrokes`` of ``pad/strokes.js`` reads them; none of any other name."""
+    match = _STROKES.fullmatch(name)
+    if match is None or len(match[1]) % 4 == 1:
+        return []
+    data, strokes = urlsafe_b64decode(match[1] + "=" * (-len(match[1]) % 4)), []
+    while data:
+        pen, count = data[0] >> 4, int.from_bytes(data[:2]) & 4095
+        places = [int.from_bytes(data[at : at + 3]) for at in range(2, 2 + 3 * count, 3)]
+        if not places or pen >= len(_PENS) or len(data) < 2 + 3 * count:
+            return []
+        strokes.append((*_PENS[pen], [((place >> 12) / 4095, (place & 4095) / 4095) for place in places]))
+        data = data[2 + 3 * count :]
+    return strokes
+
+
+@lru_cache(maxsize=64)
 def picture(name: str) -> bytes:
-    """The picture of an example for a preview, a JPEG: a photo, or a digit under a grid."""
+    """The picture for a preview, a JPEG: an example photo, or a digit or drawing under a grid."""
     page = Image.new("RGB", SIZE, COLOURS["body_background_fill"][0])
     if name in EXAMPLE_PHOTOS:
         shown = ImageOps.contain(images.read_image(EXAMPLE_PHOTOS[name].path).convert("RGB"), SIZE)
     else:
-        shown = example_picture(int(name[-1])).convert("RGB").resize((SIZE[1], SIZE[1]), Image.Resampling.LANCZOS)
+        digit = example_picture(int(name[-1])) if name in NAMES else drawn(_strokes(name))
+        shown = digit.convert("RGB").resize((SIZE[1], SIZE[1]), Image.Resampling.LANCZOS)
         draw = ImageDraw.Draw(shown)
         for number in range(1, _SQUARES):
             cut = number * SIZE[1] // _SQUARES

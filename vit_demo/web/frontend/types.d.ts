@@ -129,6 +129,7 @@ export interface Constants {
   maxTaughtClasses: number;
   maxTaughtPictures: number;
   maxLabel: number;
+  maxSeenStrokes: number;
 }
 
 export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "film" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "smallest_set" | "head_effects" | "fewest_heads" | "contributions" | "method_docs" | "models" | "model" | "network" | "train" | "teach";
@@ -144,6 +145,7 @@ export interface Reply {
   lost?: boolean;
   done?: number;
   total?: number;
+  tried?: number[]; // patches that a search has just tried to do without
 }
 
 export interface Server {

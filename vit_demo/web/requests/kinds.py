@@ -17,7 +17,7 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.heatmaps import delete_and_insert
 from vit_demo.inference.smallest_sets import is_predicted
 from vit_demo.service.engine import get_engine
-from vit_demo.service.job import Job, Turn, owner
+from vit_demo.service.job import Job, Turn, current_job, owner
 from vit_demo.web.catalog import visitor_presets
 from vit_demo.web.catalog.menu import menu_entries, model_entry
 from vit_demo.web.catalog.method_docs import BOARD, FEATURES, method_html
@@ -201,7 +201,13 @@ def smallest_set(result: Exploration, request: SetRequest) -> Json:
     else:
         target = result.target(request.label)
         share = None if result.preset.scores != "sigmoid" and is_predicted(result, target) else HALF
-        found = result.needed(request.label, share)
+        job = current_job.get()
+
+        def show(patches: list[tuple[int, int]]) -> None:
+            if job is not None:
+                job.tried = [row * columns + col for row, col in patches]
+
+        found = result.needed(request.label, share, tried=show)
     if found is None:
         return {"patches": None}
     return {

@@ -39,14 +39,15 @@ async def handle(request: Any) -> bytes:
     Returns:
         A packed reply: ``{"result": ...}``; ``{"error": message}``, with ``{"retry": False}`` if the same request
         would fail again; or ``{"done", "total"}`` while the result is being computed, with a ``total`` of 0 if it is
-        not known. In that case the caller sends the same request again.
+        not known, and the patches that a search has just ``tried`` to do without. In that case the caller sends the
+        same request again.
     """
     try:
         reply = await _reply_or_job(request)
         return await wait_for(reply) if isinstance(reply, Job) else reply
     except Unfinished as progress:
-        done, total = progress.args
-        return pack({"done": done, "total": total})
+        done, total, tried = progress.args
+        return pack({"done": done, "total": total} | ({"tried": tried} if tried else {}))
     except Cancelled:
         return pack({"done": 0, "total": 0})
     except Exception as error:

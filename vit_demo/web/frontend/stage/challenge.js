@@ -31,8 +31,9 @@ export function createChallenge(element, { request, onDrop, redraw }) {
     const searched = whole;
     wanted = kind;
     if (!foundOf(kind)) {
-      await tasks.start(subjectOf(kind), { found: null }, async ({ put, isCurrent, onProgress }) => {
+      await tasks.start(subjectOf(kind), { found: null, tried: [] }, async ({ put, isCurrent }) => {
         const sent = { kind: "smallest_set", source: searched.source, ...subjectOf(kind).fields };
+        const onProgress = (progress, { tried = [] }) => put({ progress, tried });
         const reply = await request(sent, { isCurrent, onProgress });
         if (reply?.result) put({ found: reply.result });
         return reply;
@@ -72,7 +73,7 @@ export function createChallenge(element, { request, onDrop, redraw }) {
     const task = whole && tasks.of(subjectOf(wanted));
     const found = { needed: foundOf("needed"), enough: foundOf("enough") };
     fewest.hidden = verb !== "rub" || !canChange();
-    setText(fewest, task?.error || labelOf(task, english("Show me which")));
+    setText(fewest, task?.error || labelOf(task, english("Find the fewest")));
     if (enough) {
       const isShown = Boolean(asked && found.enough);
       enough.disabled = !whole || (isShown && !task?.running);
@@ -90,7 +91,13 @@ export function createChallenge(element, { request, onDrop, redraw }) {
     return needed && { ...needed, dropped: droppedBy(whole, "needed", needed) };
   }
 
-  return { update, found };
+  /** The squares that a search for the fewest has just tried to do without, at most a few sets a second. */
+  function tried() {
+    const task = whole && tasks.of(subjectOf("needed"));
+    return task?.running ? task.tried : [];
+  }
+
+  return { update, found, tried };
 }
 
 /** Shows what a search found as a small picture of its own, with what the network says to it; nothing for null. */
@@ -111,11 +118,12 @@ function droppedBy(result, kind, found) {
   return [...result.tokenOf.keys()].filter((patch) => result.tokenOf[patch] < 0 || isOut(patch));
 }
 
-function labelOf(task, idle) {
+/** What a button of a search says: what it begins, or how far it is. */
+export function labelOf(task, idle) {
   if (!task?.running) return idle;
   return task.progress === null
-    ? english("Searching … Cancel")
-    : translate("Searching, {share} … Cancel", { share: percent(100 * task.progress) });
+    ? english("Cancel")
+    : translate("Cancel ({share})", { share: percent(100 * task.progress) });
 }
 
 /** How few squares are enough, and for what. */

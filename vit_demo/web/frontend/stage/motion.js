@@ -7,7 +7,7 @@ const FOLLOW = 55; // milliseconds in which two thirds of a distance are gone
 const LIFT = 110; // the same of a square that is rubbed out
 const NEAR = 0.002; // what is this close is there
 
-const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 const ease = (/** @type {number} */ share) => (share < 0.5 ? 4 * share ** 3 : 1 - (2 - 2 * share) ** 3 / 2);
 
 /**

@@ -48,8 +48,8 @@ export const BASELINES = [
   ],
   [
     "black",
-    english("pixel value 0"),
-    english("Masked by pixel value 0"),
+    english("empty squares"),
+    english("Masked by empty squares"),
     english("A masked square gets pixels of value 0: black in a photo, blank paper for digits."),
   ],
 ];

@@ -12,6 +12,7 @@ import { targetOf } from "./format.js";
 import { frameOf } from "./frame.js";
 import { guessOf } from "./guess.js";
 import { classMethod } from "./methods.js";
+import { isStill } from "./motion.js";
 import { loadTrace, mapFields, servedMap } from "./onDemand.js";
 import { paintLifted, paintPaper, paintThreads } from "./paper.js";
 import { fitCanvas, paintResult } from "./picture.js";
@@ -197,12 +198,14 @@ function paintEmpty(stage) {
 
 function paint(stage, drawing) {
   const { canvas } = stage;
-  const { result, map, style, choices, tokens, hidden, view } = drawing;
+  const { result, map, style, choices, tokens, view } = drawing;
   const { opacity, smooth, hovered, plain } = choices;
   const verb = verbOf(stage, choices);
   const ink = inkOf(stage);
   const hasPaper = isPaper(stage) && result.pixelated && result.box && ink.strokes.length > 0;
   const isLive = sketch.isDrawing() || sketch.isWritten();
+  const tried = verb === "rub" && !isStill() ? stage.parts.challenge.tried() : [];
+  const hidden = tried.length ? new Set([...drawing.hidden, ...tried]) : drawing.hidden;
   const wanted = {
     seen: hasPaper && verb === "draw" && !stage.film ? 0 : 1,
     box: result.box,

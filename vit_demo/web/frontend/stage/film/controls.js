@@ -46,7 +46,7 @@ export function createControls({ find, host, picture }, act) {
   const followed = english("Whose attention the film follows");
   const from = make("div", { className: "switch", role: "group", ariaLabel: followed }, ofAll, ofSquare);
   const more = makeButton(act.open, { className: "link more-of-step" });
-  const keep = makeButton(act.save, { className: "quiet keep" }, english("Save this picture"));
+  const keep = makeButton(act.save, { className: "quiet keep", title: english("Save this picture") }, english("Save"));
   const acts = make("div", { className: "film-acts" }, from, more, keep);
   const ways = [
     makeButton(act.openAll, { className: "link" }, english("Go through it in eight steps")),

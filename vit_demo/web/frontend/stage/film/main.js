@@ -6,6 +6,7 @@ import { currentLanguage, english, plain, translate } from "../../shared/languag
 import { pageState } from "../../shared/pageState.js";
 import { createReplyCache } from "../../shared/requests.js";
 import { probabilityOf } from "../format.js";
+import { isStill } from "../motion.js";
 import { change, choicesOf, chooseMode, redraw } from "../stage.js";
 import { createControls } from "./controls.js";
 import { layoutOf, partAt } from "./layout.js";
@@ -19,8 +20,6 @@ const LIGHT = {
   ...{ text: "#17181c", dim: "#5f6169", surface: "#fff", paper: "#fff", accent: "#5146d8", accentText: "#4338ca" },
   ...{ edge: "rgb(0 0 0 / 14%)", rest: "rgb(0 0 0 / 12%)", plus: "rgb(91 75 219)", minus: "rgb(201 102 20)" },
 };
-
-const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** Makes the film of a stage; `request` is that of its parts. */
 export function createFilm(stage, request) {

@@ -9,14 +9,14 @@ export const styles = `
   :is(.mechanism, .picture, .nib, .outdated, .predictions .note, .blocks :is(.hint, .answers)) { visibility: hidden; }
   :is(.acts, .line, .meaning, .photo-ways) { display: none !important; }
   .headline { grid-row: 1 / 3; min-height: 60px; font-size: 20px; line-height: 28px; }
-  .headline .next-act { display: block; }
+  .headline .next-act { display: block; font-size: 16px; }
   .predictions .track i { transition: width 0.25s, height 0.25s; }
   .cells { grid-template-columns: repeat(var(--blocks), minmax(0, 72px)); }
   .film { position: absolute; max-width: none; border-radius: 0; cursor: pointer; }
   .film.front { pointer-events: none; }
   .film-acts { grid-area: 3 / 1 / 4 / 2; display: flex; gap: 4px 16px; align-items: center; min-height: 40px; margin: 4px 0 8px; }
   .film-acts .switch { flex: 0 1 auto; min-width: 0; }
-  .film-acts .switch button { min-width: 0; overflow: hidden; text-overflow: ellipsis; }
+  .film-acts .switch button { min-width: 0; font-size: 13px; overflow: hidden; text-overflow: ellipsis; }
   .more-of-step { flex: 1; min-width: 0; overflow: hidden; text-align: left; text-overflow: ellipsis; white-space: nowrap; }
   .film-line { grid-area: 5 / 1 / 6 / 2; display: grid; grid-template-columns: minmax(0, 1fr) repeat(4, auto); gap: 4px; align-items: center; min-height: 40px; margin-top: 8px; }
   .film-line .tool { display: grid; place-items: center; width: 36px; height: 36px; border-radius: 999px; color: var(--dim); }
@@ -25,8 +25,10 @@ export const styles = `
   .film-line input::-webkit-slider-thumb { appearance: none; width: 6px; height: 32px; border-radius: 3px; background: var(--accent); }
   .film-line input::-moz-range-thumb { width: 6px; height: 32px; border: 0; border-radius: 3px; background: var(--accent); }
   .film-note { grid-area: 5 / 2 / 7 / 3; display: grid; gap: 8px; align-content: start; justify-items: start; margin-top: 8px; color: var(--dim); font-size: 13px; line-height: 20px; }
+  .film-note .link { text-align: left; }
   @container (max-width: 879px) {
     .explore { grid-template-columns: minmax(0, 1fr) 236px; }
+    .film-acts { column-gap: 8px; }
     .headline { min-height: 72px; font-size: 18px; line-height: 24px; }
   }
   @container (max-width: 559px) {

@@ -5,7 +5,8 @@
 import { make, setText } from "../../../shared/dom.js";
 import { english, formatSignificant, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
-import { percent, targetOf } from "../../format.js";
+import { labelOf } from "../../challenge.js";
+import { targetOf } from "../../format.js";
 import { decodeFloat32 } from "../../result.js";
 
 const LEAST = 0.05; // of the longest bar: below it a head is worth next to nothing
@@ -171,10 +172,3 @@ const classesOf = ({ result, choices }) => ({
   label: targetOf(result, choices.label)?.index ?? null,
   against: choices.against,
 });
-
-function labelOf(task, idle) {
-  if (!task?.running) return idle;
-  return task.progress === null
-    ? english("Searching … Cancel")
-    : translate("Searching, {share} … Cancel", { share: percent(100 * task.progress) });
-}

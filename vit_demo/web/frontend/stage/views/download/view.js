@@ -1,6 +1,7 @@
 // @ts-check
 // Download: the picture under its heatmap, its numbers, what the model saw, and code that computes the map again.
 
+import { constants } from "../../../shared/constants.js";
 import { copyText, documentEvents, make, setText } from "../../../shared/dom.js";
 import { english, linkInLanguage, plain, translate } from "../../../shared/language.js";
 import { decodeFloat32 } from "../../result.js";
@@ -167,9 +168,9 @@ export function create(card, { request, methods, curves }) {
 
 /**
  * The address of the page with what is on the stage, or, where its answer was changed, whole and with the number to beat. That of
- * an example is one of which a preview shows the picture.
+ * an example or a short drawing is one of which a preview shows the picture.
  */
-function linkOf({ result, whole, frame }) {
+export function linkOf({ result, whole, frame }) {
   const fields = new URLSearchParams(location.hash.slice(1));
   if (fields.get("picture") === "own") return null;
   if (frame.isFlip) {
@@ -177,6 +178,8 @@ function linkOf({ result, whole, frame }) {
     fields.set("beat", String(result.dropped.length));
   }
   const { exampleDigit, source } = whole;
-  const example = source.example ?? (exampleDigit === undefined ? "" : `digit-${exampleDigit}`);
-  return linkInLanguage(example ? new URL(`../../../../see/${example}#${fields}`, import.meta.url).href : `#${fields}`);
+  const strokes = fields.get("strokes") ?? "";
+  const drawing = strokes && strokes.length <= constants.maxSeenStrokes ? `strokes-${strokes}` : "";
+  const seen = source.example ?? (exampleDigit === undefined ? drawing : `digit-${exampleDigit}`);
+  return linkInLanguage(seen ? new URL(`../../../../see/${seen}#${fields}`, import.meta.url).href : `#${fields}`);
 }

@@ -174,10 +174,10 @@ export function createMethodTable(panel, methods, curves, onMethod) {
     isRunning = true;
     setText(button, english("Cancel"));
     const { result, label, against, baseline } = about;
-    const names = Object.keys(methods);
+    const names = Object.keys(methods).sort((one, other) => passesOf(one) - passesOf(other));
     const found = /** @type {any[]} */ ([]);
     let randoms = [];
-    for (const [i, name] of ["", ...names].entries()) {
+    for (const [i, name] of [...names, ""].entries()) {
       draw(found);
       const method = translate(name ? methods[name].label : english("random orders"));
       setText(status, translate("Computing *{method}* …", { method }));
@@ -189,16 +189,20 @@ export function createMethodTable(panel, methods, curves, onMethod) {
         : await curves.ofRandomOrders(result, { label, against, baseline }, { isCurrent });
       if (!isCurrent()) return;
       if (reply.error) return stop(reply.error);
-      if (name) found.push({ name, ...compare(reply.result, randoms) });
+      if (name) found.push({ name, reply: reply.result, ...compare(reply.result, []) });
       else randoms = reply.randoms;
     }
     const gain = ({ deletion, insertion }) => insertion.area - deletion.area;
+    const compared = found.map(({ name, reply }) => ({ name, ...compare(reply, randoms) }));
     draw(
-      found.sort((one, other) => gain(other) - gain(one)),
+      compared.sort((one, other) => gain(other) - gain(one)),
       true,
     );
     stop("");
   }
+
+  /** Quick methods come first: their rows are there while slow ones are computed. */
+  const passesOf = (/** @type {string} */ name) => Number(Boolean(methods[name].manyPasses));
 
   const fieldsOf = (method) => mapFields(methods, about.result, { ...defaultChoices(about.result), ...about, method });
 
@@ -212,7 +216,7 @@ export function createMethodTable(panel, methods, curves, onMethod) {
     const best = { deletion: Math.min(...areasOf("deletion")), insertion: Math.max(...areasOf("insertion")) };
     const areaCell = (side, { area, ...others }) => {
       const isBest = isDone && formatArea(area) === formatArea(best[side]);
-      return cell("td", { className: isBest ? "best" : "" }, formatArea(area), remarkOf(others));
+      return cell("td", { className: isBest ? "best" : "" }, formatArea(area), isDone && remarkOf(others));
     };
     const rows = found.map(({ name, deletion, insertion }) => {
       const { label, classSpecific } = methods[name];

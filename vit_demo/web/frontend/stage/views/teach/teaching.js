@@ -26,6 +26,7 @@ const MORE = {
     "One more “{name}”, please: choose a photo, then add it.|{count} more “{name}”, please: choose a photo, then add it.",
   ),
 };
+const SHORTCUT = 13; // the task that teaches a shortcut with drawings alone
 const TRICK = [english("Now trick it"), english("Take the lines away")];
 
 /** Starts it in its card; `shown` is the result on the stage. */
@@ -150,11 +151,16 @@ export function createTeaching(card, { request, upload, examples, shown }) {
     addShown(one, { name });
   }
 
-  /** All example digits get a line below them, a shortcut, or lose it. */
+  /** All example digits get a line below them, a shortcut, or lose it; the task goes on from there, or from a photo. */
   async function trick() {
+    if (task() === "photos") {
+      location.hash = `lesson=${SHORTCUT}&section=teach&patch_size=4`;
+      return;
+    }
     const own = kept[task()];
     const examples = own.others.examples.map((one) => (one.digit ? exampleDigit(one.digit, !own.isTricked) : one));
     if (!(await attempt(own.others, () => ({ examples })))) own.isTricked = !own.isTricked;
+    pageState.changeView({ lesson: own.isTricked ? SHORTCUT : null });
     draw();
   }
 
@@ -224,8 +230,9 @@ export function createTeaching(card, { request, upload, examples, shown }) {
     if (find(".classes").lastChild !== boxes.at(-1)) find(".classes").replaceChildren(...boxes);
     find(".another").hidden = boxes.length >= constants.maxTaughtClasses;
     find(".primary").hidden = !last?.model;
-    const { others, isTricked } = kept[task()];
-    find(".trick").hidden = !last?.model || missing() > 0 || !others?.examples.some(({ digit }) => digit);
+    const { named, others, isTricked } = kept[task()];
+    const canBeTricked = task() === "photos" ? named : others?.examples.some(({ digit }) => digit);
+    find(".trick").hidden = !last?.model || missing() > 0 || !canBeTricked;
     setText(find(".trick"), TRICK[Number(isTricked)]);
     setText(find(".sure"), news || noteOf(last));
     const lines = refused.map(
