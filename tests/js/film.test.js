@@ -48,6 +48,8 @@ const each = (title, check) => {
 
 each("cut, tokens, who joins, every block, and the answer", ({ result, film }) => {
   const count = result.numPatches - result.dropped.length;
+  const cut = film.beats[0].words.match(/\d+/g)?.map(Number);
+  assert.deepEqual(cut, [result.numPatches, ...(result.dropped.length ? [result.dropped.length] : [])]);
   const ofBlock = count > 1 ? ["look", "collect"] : ["collect"];
   const blocks = Array.from({ length: result.numBlocks }, (_, block) => ofBlock.map((kind) => `${kind} ${block}`));
   const found = film.beats.map(({ kind, block }) => (block === null ? kind : `${kind} ${block}`));
@@ -117,6 +119,7 @@ each("the answers are those after the blocks that are over, and no number is bet
       frame.answers ? Math.min(frame.answers.rows.length, result.predictions.length > 12 ? 5 : 12) : 0,
     );
     const [first] = shown.answers?.rows.filter(({ isFirst }) => isFirst) ?? [];
+    if (!moment.depth) assert.ok(!shown.answers?.rows.some(({ share, number }) => share || number), "no answer yet");
     if (!first) continue;
     const said = answersAt(numbers, moment.depth);
     assert.equal(first.index, said[0].index, "the leading class has a row");
@@ -127,7 +130,7 @@ each("the answers are those after the blocks that are over, and no number is bet
   }
   assert.deepEqual(
     [...written],
-    result.predictions.length ? Array.from({ length: result.numBlocks + 1 }, (_, i) => i) : [],
+    result.predictions.length ? Array.from({ length: result.numBlocks }, (_, i) => i + 1) : [],
   );
 });
 

@@ -275,6 +275,9 @@ test("the headline tells at most the last three guesses, and none of a moment th
   );
   const { result } = moments.at(-1);
   assert.equal(frame({ moments, result }).headline.was, "2 … 3 … 4 …");
+  for (const part of [{ dropped: [1] }, { silent: [[0, 1]] }]) {
+    assert.equal(frame({ moments, result: { ...result, ...part } }).headline.was, "", "another sentence stands there");
+  }
   const back = frame({ moments, at: 1, result: moments[1].result });
   assert.deepEqual([back.headline.was, plain(back.headline.text), back.headline.next], ["", "It says 2.", ""]);
   assert.equal(plain(back.line.words), "2, 91.0 %");
@@ -284,6 +287,7 @@ test("what one can do next is said at rest alone, of the page's own digit and of
   const result = ten(0.95);
   const next = (part) => plain(frame({ result, ...part }).headline.next);
   assert.equal(next({ invites: true }), "Now you: draw a digit.");
+  assert.equal(next({ invites: true, task: "photos" }), "", "a photo is no digit");
   assert.equal(next({ invites: false }), "");
   assert.equal(next({ invites: true, live: true }), "");
   assert.equal(next({ invites: true, at: 0, moments: momentsOf([result, 1, 0]) }), "");
@@ -291,6 +295,7 @@ test("what one can do next is said at rest alone, of the page's own digit and of
   const rub = (part, dropped = [], seven = 0.95) =>
     next({ verb: "rub", whole: result, result: ten(seven, undefined, { dropped }), ...part });
   assert.equal(rub({}), "Can you make it say something else?");
+  assert.equal(rub({ whole: ten(0.3) }, [], 0.3), "", "it says nothing yet");
   assert.equal(rub({}, many), "Let it search?");
   assert.equal(rub({}, many, 0.4), "", "an unsure answer is no defeat");
   assert.equal(rub({}, [1]), "");

@@ -114,8 +114,10 @@ function headlineOf(of) {
 }
 
 /** What was said while the ink was shorter, if the headline tells it. */
-const toldBefore = ({ verb, guesses, at }) =>
-  verb === "draw" && at === null ? guesses.slice(0, -1).slice(-MOST_LEADING) : [];
+const toldBefore = ({ verb, guesses, at, result }) =>
+  verb === "draw" && at === null && !result.dropped.length && !result.silent.length
+    ? guesses.slice(0, -1).slice(-MOST_LEADING)
+    : [];
 
 const wasOf = (of) => {
   const told = of.result ? toldBefore(of).map(({ label, isSure }) => (isSure ? label : `${label}?`)) : [];
@@ -150,7 +152,7 @@ function nextOf(of) {
   if (verb === "look" && !of.isLooking) return english("Choose a square to read its value.");
   if (verb === "look") return isSquareSeen(of) ? "" : english("Choose a square: what does it look at?");
   if (verb === "draw" && of.taught && !of.isOwn) return askedFor(of, of.taught);
-  if (verb === "draw") return invites ? english("Now you: draw a digit.") : "";
+  if (verb === "draw") return invites && of.task === "digits" ? english("Now you: draw a digit.") : "";
   if (verb !== "rub" || whole.predictions.length < 2) return "";
   const guessed = stateOf(of);
   if (guessed === "asked") return QUESTION;
@@ -161,8 +163,8 @@ function nextOf(of) {
       name: whole.predictions[0].label,
     });
   }
-  if (count <= 0)
-    return beat < whole.numPatches && beat ? challengeOf(beat) : english("Can you make it say something else?");
+  if (count <= 0 && beat && beat < whole.numPatches) return challengeOf(beat);
+  if (count <= 0) return of.doubt === "unsure" ? "" : english("Can you make it say something else?");
   if (isFound(of)) return found.is_minimal ? english("No fewer are known.") : english("Fewer may do.");
   if (of.isFlip) return goalOf(of, count);
   return count >= MANY && change === "same" ? english("Let it search?") : "";

@@ -6,6 +6,8 @@ import { formatProbability, placeOf } from "./format.js";
 
 const METHOD = "occlusion"; // what the answer loses without each square
 
+const SLIGHT = 0.01; // loss of a logarithm, about the share of the probability that goes
+
 /** Begins with the result on the stage. */
 export function beginGuess(/** @type {any} */ stage) {
   stage.guess = { result: stage.result, patch: null };
@@ -42,6 +44,8 @@ export function toldOf({ result, guess: { patch, losses } }) {
   const { label, probability, scores } = result.predictions[0];
   const left = formatProbability(probability * Math.exp(-losses[most]), scores);
   const values = { place: placeOf(result, most), label, left };
+  if (losses[most] < SLIGHT)
+    return translate("It needs no single square: without any one of them {label} keeps {left}.", values);
   return most === patch
     ? translate("Right: it needs *{place}* most. Without it {label} keeps {left}.", values)
     : translate("Not this one: it needs *{place}* most. Without it {label} keeps {left}.", values);

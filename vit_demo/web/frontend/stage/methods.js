@@ -139,7 +139,7 @@ const ENTRIES = {
   occlusion: ofClass(
     english("each square left out once"),
     english(
-      "How much the probability of *{name}* falls when one square is left out. A square without colour may still matter: often a neighbour carries the same evidence.",
+      "How much the probability of *{name}* falls when one square is left out, as a logarithm: 0.7 halves it, 2.3 leaves a tenth. A square without colour may still matter: often a neighbour carries the same evidence.",
     ),
     occlusionReading,
     english("How much the score of *{name}* falls when one square is left out."),

@@ -6,6 +6,7 @@ import { probabilityOf } from "./format.js";
 
 const ROPE = 12; // the logarithm of the odds at the end of the rope
 const LARGEST_ODDS = 1e6;
+const SLIGHT = 0.001; // change of a probability that is not worth a word
 
 /** The two leading classes of a result and their probabilities, in words. */
 export function leading({ predictions: [first, second] }) {
@@ -43,8 +44,8 @@ export function withoutOf({ result, whole, change, doubt, isFlip }, count) {
   if (whole.dropped.length && change === "same") return translate(WITHOUT.other, values);
   if (change !== "same") return translate(WITHOUT[change === "unsure" ? doubt : change], values);
   const before = probabilityOf(whole.predictions[0]);
-  const isSurer = result.predictions[0].probability > whole.predictions[0].probability;
-  const kind = before === values.probability ? "same" : isSurer ? "surer" : "lessSure";
+  const rise = result.predictions[0].probability - whole.predictions[0].probability;
+  const kind = Math.abs(rise) < SLIGHT ? "same" : rise > 0 ? "surer" : "lessSure";
   return translate(WITHOUT[kind], { ...values, before });
 }
 

@@ -92,7 +92,9 @@ export function filmOf({ result, numbers, query, end }) {
     beats.push({ kind, block, words, spoken: plain(`${words} ${spoken}`.trim()), start, seconds, step });
   }
 
-  add("cut", CUT, { step: { step: 0 } });
+  const gone = dropped.length;
+  const cut = gone ? translate(CUT_WITHOUT, { squares: numPatches, count: gone }) : translate(CUT, values);
+  add("cut", "", { words: cut, step: { step: 0 } });
   add("tokens", TOKENS, { step: { step: 1 } });
   const joins = [joining(result, query, numbers.depths > 0)];
   if (registers > 0) joins.push(REGISTERS);
@@ -137,6 +139,9 @@ export function filmOf({ result, numbers, query, end }) {
 }
 
 const CUT = english("The picture is cut into 1 square.|The picture is cut into {count} squares.");
+const CUT_WITHOUT = english(
+  "The picture is cut into {squares} squares, of which 1 is gone.|The picture is cut into {squares} squares, of which {count} are gone.",
+);
 const TOKENS = english(
   "Each square becomes a *token*: a list of {width} numbers. The strip below it shows some of them.",
 );
@@ -235,7 +240,7 @@ export function frameAt(frame, { result, numbers }, { beat, depth }) {
   };
 }
 
-/** The rows of the answers with the shares at a depth; with many classes the leading one takes the last place if it has none. */
+/** The rows of the answers with the shares at a depth, empty before the first block; with many classes the leading one takes the last place if it has none. */
 function answersOf(answers, numbers, depth, { predictions }) {
   const said = answersAt(numbers, depth);
   if (!answers || !said.length) return answers;
@@ -244,6 +249,7 @@ function answersOf(answers, numbers, depth, { predictions }) {
   const isListed = shown.some(({ index }) => index === said[0].index);
   const kept = isListed ? shown : [...shown.slice(0, -1), { ...shown.at(-1), ...said[0] }];
   const rows = kept.map((row) => {
+    if (!depth) return { ...row, share: 0, number: "", isFirst: false, before: null, isRival: true };
     const { probability } = said.find(({ index }) => index === row.index) ?? { probability: 0 };
     const isFirst = row.index === said[0].index;
     return {
