@@ -58,7 +58,10 @@ export function mount({ element, server, ...given }) {
     upload: server.upload,
     examples,
     exampleUrl,
-    onPicture: (picture) => pageState.chooseTask("photos", { picture }),
+    onPicture(picture) {
+      pageState.chooseTask("photos", { picture });
+      if (picture && !picture.refused) sheet.close(); // it is in the picture's place
+    },
     onMessage: () => pageState.chooseTask("photos"),
   });
   let tried = /** @type {any} */ (null); // a photo on the pad: {picture, before, isDropped}
@@ -90,7 +93,7 @@ export function mount({ element, server, ...given }) {
   }
   createCrop(find("#panel-photos"));
   createShare(element, pageState, page);
-  createSheet(element, pageState.chooseTask);
+  const sheet = createSheet(element, pageState.chooseTask);
   acceptGlobalDrop(element, find(".veil"), (file, target) => {
     if (target?.closest?.("[data-teach=class]")) return; // which takes all files
     const isOnPaper = pageState.get().task === "digits" && target?.closest?.("#pad, .stage .view");
@@ -159,6 +162,7 @@ function createSheet(element, chooseTask) {
   };
   document.addEventListener("pointerdown", close, true);
   camera.subscribe(element, () => camera.isOn() && open(""));
+  return { close: () => open("") };
 }
 
 /** The two tabs: with the keyboard, a tab is chosen by moving to it. */

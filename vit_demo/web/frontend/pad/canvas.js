@@ -78,7 +78,7 @@ const isUndo = ({ ctrlKey, metaKey, shiftKey, key }) => (ctrlKey || metaKey) && 
 
 /**
  * Calls `begin(point)`, `extend(points)` and `end()` as a pointer would, and `undo()` and `clear()`, while `isOn()`; `nib` shows
- * the pen.
+ * the pen, which the returned function puts away.
  */
 export function listenToKeys(canvas, nib, { begin, extend, end, undo, clear }, isOn = () => true) {
   let at = [0.5, 0.5];
@@ -121,12 +121,13 @@ export function listenToKeys(canvas, nib, { begin, extend, end, undo, clear }, i
     event.preventDefault();
     if (key in ARROWS || key === " ") place();
   });
-  for (const name of ["blur", "pointerdown"]) {
-    canvas.addEventListener(name, () => {
-      lift();
-      nib.hidden = true;
-    });
+  function putAway() {
+    lift();
+    nib.hidden = true;
   }
+
+  for (const name of ["blur", "pointerdown"]) canvas.addEventListener(name, putAway);
+  return putAway;
 }
 
 /** Calls `undo()` for Ctrl+Z on the page, as long as the pad is what was used last. */

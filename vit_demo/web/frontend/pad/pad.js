@@ -33,7 +33,7 @@ export function createPad(element, { photos, onPhoto }) {
     }
     element.querySelectorAll(".example").forEach((button, digit) => {
       button.setAttribute("aria-label", translate("Example {digit}", { digit }));
-      button.setAttribute("aria-pressed", String(picture?.digit === digit));
+      button.setAttribute("aria-pressed", String(picture?.digit === digit && !sketch.isDrawing()));
     });
     for (const group of [".tools", ".digits"]) rove(find(group));
     paper.show(sketch.strokes());

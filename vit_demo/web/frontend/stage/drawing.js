@@ -106,7 +106,7 @@ export function createDrawing(stage, server) {
     redraw(stage);
   });
 
-  listenToKeys(canvas, find(".nib"), sketch, isOn); // first: a pointer ends the keyboard's stroke
+  const putAway = listenToKeys(canvas, find(".nib"), sketch, isOn); // first: a pointer ends the keyboard's stroke
   listenToPointer(canvas, sketch, isOn);
 
   /** The live answers are over: what is shown is the result on the stage. */
@@ -138,6 +138,8 @@ export function createDrawing(stage, server) {
     /** Squares are being rubbed out. */
     rubbed: () => live.ask(picturesSoFar),
     end,
+    /** The pen of the keyboard is put away. */
+    putAway,
     /** A pencil writes the first digit, whose result is on the stage. */
     open() {
       playOpening(host, {

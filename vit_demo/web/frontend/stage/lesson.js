@@ -5,6 +5,7 @@ import { make, makeButton } from "../shared/dom.js";
 import { currentLanguage, english, languageChange, translate } from "../shared/language.js";
 import { pageState } from "../shared/pageState.js";
 import { createRequestIds } from "../shared/requests.js";
+import { EXPLORE } from "./sections.js";
 
 const NOT_LOADED = english("The task could not be loaded: reload the page.");
 
@@ -29,6 +30,7 @@ export function createLesson(/** @type {HTMLElement} */ host, /** @type {(isLook
   const startRequest = createRequestIds();
   let shown = /** @type {number | null} */ (null);
   let words = ""; // the language of what is shown
+  let opened = ""; // the section, all of Explore as one
 
   function fold(/** @type {boolean} */ isFolded) {
     answer.hidden = isFolded;
@@ -36,7 +38,10 @@ export function createLesson(/** @type {HTMLElement} */ host, /** @type {(isLook
   }
 
   async function show() {
-    const number = pageState.get()?.view.lesson ?? null;
+    const { lesson: number = null, section = "" } = pageState.get()?.view ?? {};
+    const page = EXPLORE.includes(section) ? "" : section;
+    if (page !== opened) fold(true); // the answer is about the section that it was opened in
+    opened = page;
     band.hidden = number === null;
     if (number === shown && currentLanguage() === words) return;
     const isNewTask = number !== shown;

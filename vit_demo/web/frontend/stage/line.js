@@ -66,6 +66,7 @@ export function createLine(host, { onScrub }) {
     setText(words, line.kind === "rope" ? line.words : isStrip && !line.parts.length ? line.hint : "");
     // Long names stand at the ends of the rope, too.
     if (line.kind === "rope" && words.scrollWidth > words.clientWidth) setText(words, line.short);
+    canvas.title = line.kind === "rope" ? plain(line.words) : ""; // of names that are cut
     const attributes = isStrip
       ? { role: "slider", "aria-label": line.hint, "aria-valuetext": line.words, "aria-valuemin": 0 }
       : { role: line.kind === "rope" ? "img" : "none", "aria-label": plain(line.words ?? "") };
@@ -131,10 +132,11 @@ function paintStrip(context, width, height, { parts, guesses, at }, full, colour
     context.fillStyle = colours.surface;
     if (i) context.fillRect(left - 1, 0, 2, height);
     const room = right - left;
-    const x = Math.min(right - 7, Math.max(left + 7, guess.surest.at * scale));
+    const name = fitted(context, guess.isSure ? guess.label : `${guess.label}?`, room);
+    const half = context.measureText(name).width / 2 + 1;
+    const x = Math.min(right - half, Math.max(left + half, guess.surest.at * scale));
     const isPale = guess.surest.probability < 0.66 || (head !== null && x > head);
     context.fillStyle = isPale ? colours.text : "#fff";
-    const name = fitted(context, guess.isSure ? guess.label : `${guess.label}?`, room);
     if (room >= NARROWEST && name) context.fillText(name, x, height / 2 + 1);
   }
   if (head !== null) {

@@ -33,6 +33,8 @@ export function render(stage) {
   const result = seenOf(stage);
   const choices = choicesOf(stage);
   stage.frame = 0;
+  if (stage.isFilmed && !stage.film && choices.section !== "steps") scrollTo(0, 0); // where the picture is
+  stage.isFilmed = stage.film !== null;
   stage.host.classList.toggle("live", stage.live !== null);
   parts.sections.open(choices.section);
   parts.drawer.update(choices, latest, stage.result);
@@ -116,12 +118,14 @@ function ordinaryDrawing(stage, choices) {
 /** The scene of a moment: where its network looks, which came with it. */
 function liveDrawing(stage, result) {
   const { methods, parts } = stage;
-  const choices = { ...choicesOf(stage, result), pinned: null, hovered: null };
+  const isOfDrops = verbOf(stage) === "rub" && stage.result;
+  const chosen = choicesOf(stage, result);
+  const isOther = isOfDrops && chosen.method !== "attention"; // rather no colours than those of another map
+  const choices = { ...chosen, pinned: null, hovered: null, plain: chosen.plain || Boolean(isOther) };
   const method = methods.attention;
   const view = viewOf(result, method, choices);
   const map = method.map(result, view);
   const style = { ...method.style(result), end: Math.max(attentionEnd(result, view.head), method.style(result).floor) };
-  const isOfDrops = verbOf(stage) === "rub" && stage.result;
   const whole = isOfDrops ? parts.dropping.whole() : result;
   const hidden = isOfDrops ? parts.dropping.dropped() : new Set(result.dropped);
   const scene = { result, method, view, map };
@@ -165,7 +169,7 @@ function updateActs(stage) {
   again.hidden = verb !== "draw" || !isPaper(stage);
   again.disabled = sketch.isEmpty();
   updatePhotoWays(stage, verb);
-  back.hidden = verb !== "rub";
+  back.hidden = verb !== "rub" && !(verb === "draw" && drops);
   back.disabled = !drops;
 }
 
@@ -256,10 +260,13 @@ function updateScene(stage, choices) {
 function updateButtons(stage, choices) {
   const { find, host, result, latest } = stage;
   const shown = shownWord(stage, choices);
-  for (const button of find(".words").children) {
+  for (const button of find(".words").querySelectorAll("button")) {
     button.setAttribute("aria-pressed", String(button.dataset.show === shown));
     button.disabled = button.dataset.show === "class" && !latest.predictions.length;
   }
+  const isOther = shown === null && choices.section !== "features";
+  const other = isOther ? stage.methods[choices.method].label : "";
+  if (setText(find(".words .other"), other)) find(".words .other").title = translate(other);
   const seen = seenOf(stage) ?? result; // of a moment the answer of that moment
   const { label = "" } = (seen && targetOf(seen, seen === result ? choices.label : null)) ?? {};
   const isShort = label && label.length <= LONGEST_NAME;
@@ -278,6 +285,7 @@ function updateButtons(stage, choices) {
   host.classList.toggle("on-paper", isPaper(stage));
   host.classList.toggle("of-digit", seenOf(stage)?.pixelated ?? isPaper(stage));
   sketch.hold(verb === "draw");
+  find(".tour").dataset.short = translate(stage.film ? english("Back") : english("See how"));
 }
 
 const LONGEST_NAME = 2; // characters; a longer name of a class would push the switch away

@@ -39,6 +39,7 @@ export function createState(element, methods) {
     guess: /** @type {any} */ (null), // the square that the answer may need most: {result, patch}
     isNewDrawing: false, // whether nothing on the stage is about the drawing yet
     isInvited: false, // whether the page has drawn the picture by itself
+    isFilmed: false, // whether the last frame was one of the film
     frame: 0, // the next one, if it is scheduled
     render: () => {}, // shows it; see render.js
     parts: /** @type {any} */ (null), // {replies, dropping, drawer, caption, challenge, views, sections}
@@ -102,6 +103,7 @@ export function chooseMode(stage, mode) {
   if (mode !== "draw" && camera.isOn()) photoAct.publish("hold");
   const choices = choicesOf(stage);
   stage.film?.close();
+  stage.parts.drawing?.putAway();
   stage.guess = null;
   stage.moments.scrub(null);
   if (mode !== "look") return change(stage, { verb: mode, pinned: null, hovered: null });

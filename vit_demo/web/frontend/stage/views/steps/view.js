@@ -7,6 +7,7 @@ import { createReplyCache } from "../../../shared/requests.js";
 import { showWithout } from "../../caption.js";
 import { formatShare, placeOf } from "../../format.js";
 import { similarities } from "../../result.js";
+import { watchFoot } from "../../sections.js";
 import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
 import { createPainter, createPicture, short } from "./painting.js";
 import { productFigure, rowFigure, sequenceFigure } from "./patchFigures.js";
@@ -105,6 +106,7 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
     return height > 0 && top < innerHeight + margin && bottom > -margin;
   };
   addEventListener("scroll", () => !tour && isInSight(NEAR) && redraw(), { passive: true });
+  watchFoot(card);
 
   function draw({ result, choices }) {
     if (!isInSight(NEAR) && choices.section !== "steps") {
