@@ -35,7 +35,8 @@ WATCH = """(selector) => {
   const parts = [...document.querySelectorAll(selector)];
   const boxes = () => parts.map((part) => {
     const { x, y, width, height } = part.getBoundingClientRect();
-    return width ? [x + scrollX, y + scrollY, width, height] : null;
+    const isFixed = getComputedStyle(part).position === "fixed";
+    return width ? [x + scrollX, isFixed ? y : y + scrollY, width, height] : null;
   });
   const first = boxes();
   const nameOf = (part) => part.dataset.show ?? part.dataset.mode ?? part.className;

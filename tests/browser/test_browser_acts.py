@@ -91,6 +91,7 @@ def test_answers_change_within_a_stroke_and_nothing_else_hears_of_it(hand: Hand)
     other_run(page, run)
     wait_until_answered(page)
     half, run = said(page), run_of(page)
+    assert page.locator(".example[aria-pressed=true]").count() == 0, "this is no example"
     hand.along(places[3:])
     other_run(page, run)
     page.wait_for_function("document.querySelector('.stage').dataset.top1 !== '8'")
@@ -263,12 +264,30 @@ def test_squares_are_rubbed_out_under_the_hand_and_the_answer_follows(hand: Hand
     np.testing.assert_allclose(page.evaluate(f"Array.from({STAGE}.scene().map)"), left.attention().ravel(), atol=2e-3)
 
 
+def test_a_drag_shows_no_map_of_another_kind(hand: Hand) -> None:
+    page = hand.page
+    page.locator("[data-show=class]").evaluate("button => button.click()")
+    page.wait_for_function(f"{STAGE}.scene().method.classSpecific && {STAGE}.scene().map")
+    rub(page)
+    run, places = run_of(page), [middle_of(page.locator(".picture"), 1, column, 4, 4) for column in (0, 1)]
+    hand.down(places[0])
+    hand.along(places[1:])
+    other_run(page, run)
+    wait_until_answered(page)
+    during = page.locator(".scale").get_attribute("class") or ""
+    hand.up()
+    assert "empty" in during, "it is shown without colours"
+    page.locator(".scale:not(.empty)").wait_for()
+    page.locator("[data-show=attention]").evaluate("button => button.click()")
+
+
 def test_undo_takes_back_the_last_act_of_its_verb_alone(hand: Hand) -> None:
     page = hand.page
     page.locator(".again").click()
     hand.draw(*strokes_of(4))
     wait_until_done(page)
     drawn, inks = picture(page), page.evaluate(f"{STAGE}.current().source.digit")
+    places = [page.locator(button).bounding_box() for button in (".undo", ".again")]
     rub(page)
     for row in (0, 1):
         place = middle_of(page.locator(".picture"), row, 1, 4, 4)
@@ -277,6 +296,8 @@ def test_undo_takes_back_the_last_act_of_its_verb_alone(hand: Hand) -> None:
     page.keyboard.press("d")
     page.wait_for_selector(".stage[data-verb=draw]")
     assert not is_alike(picture(page), drawn), "squares are out on the paper, too"
+    assert page.locator(".back").is_visible(), "they can be had back here"
+    assert [page.locator(button).bounding_box() for button in (".undo", ".again")] == places
     page.keyboard.press("r")
     for count in (1, 0):
         page.keyboard.press("Control+z")
@@ -308,6 +329,11 @@ def test_undo_takes_back_the_last_act_of_its_verb_alone(hand: Hand) -> None:
 
 def test_a_key_presses_its_verb_wherever_one_is_but_in_a_field(hand: Hand) -> None:
     page = hand.page
+    page.locator(".picture").focus()
+    page.keyboard.press("ArrowUp")
+    page.locator(".view > .nib").wait_for()
+    page.keyboard.press("r")
+    page.locator(".view > .nib").wait_for(state="hidden")
     for key, verb in (("r", "rub"), ("L", "look"), ("d", "draw"), ("R", "rub")):
         page.keyboard.press(key)
         page.wait_for_selector(f".stage[data-verb={verb}] [data-mode={verb}][aria-pressed=true]")

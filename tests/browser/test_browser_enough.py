@@ -166,6 +166,7 @@ def test_a_guess_hides_the_colours_and_then_shows_what_is_lost_without_each_squa
     assert f"8 keeps {left:.1f} %" in page.locator(".headline").inner_text().replace("\u00a0", " ")
     assert page.evaluate(f"{STAGE}.choices.dropped") is None, "a mark rubs nothing out"
     assert page.evaluate(f"{STAGE}.choices.method") == "occlusion"
+    assert page.locator(".words .other").inner_text() == "Occlusion", "the view that none of the words is about"
     page.locator("[data-mode=draw]").click()
     page.locator("[data-mode=rub]").click()
     page.get_by_role("button", name="Guess first").wait_for()

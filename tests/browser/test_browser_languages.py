@@ -44,10 +44,12 @@ TOO_LONG = """() => {
 }"""
 
 BESIDE = """() => {
-  const [search, picture] = [".fewest", ".view"].map((each) => document.querySelector(each).getBoundingClientRect());
-  return search.right > picture.right + 4 || search.bottom > picture.top ? [`${search.right} > ${picture.right}`] : [];
+  const search = document.querySelector(".fewest");
+  const [its, tour] = [search, document.querySelector(".tour")].map((each) => each.getBoundingClientRect());
+  const isFree = its.right <= tour.left - 8 && search.scrollWidth <= search.clientWidth;
+  return isFree ? [] : [`${its.right} and ${search.scrollWidth - search.clientWidth} px, ${tour.left}`];
 }"""
-"""Where the button of the search reaches beyond the picture below it."""
+"""Where the button of the search reaches under that of the film, or its words do."""
 
 NAMES = {
     *("vit_demo", "API", "AttnLRP", "NACLIP", "MLP", "HTML", "PNG", "SVG", "JSON", "NPZ", "org/name", "CPU", "PCA"),
@@ -109,8 +111,8 @@ def test_no_language_leaves_english_or_is_too_long(browser: Browser, address: st
                     continue
                 rub(page)
                 page.locator(".fewest:visible").wait_for()
-                for width in (1024, 1366):
-                    page.set_viewport_size({"width": width, "height": 768})
+                for width, height in ((1024, 768), (1280, 720), (1366, 768)):
+                    page.set_viewport_size({"width": width, "height": height})
                     settle(page)
                     problems[f"{language}, the search, {width} px"] = page.evaluate(BESIDE)
                 page.locator("[data-mode=draw]").click()
@@ -194,7 +196,7 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
     open_section(page, "attention")
     page.locator("#tab-photos").click()
     page.wait_for_selector('.stage[data-state="done"]')
-    page.locator("[data-mode=draw]").click()  # the ways to a photo belong to it
+    page.locator("[data-mode=draw]").click()  # what removes a photo belongs to it
     page.locator(".photo-ways [data-way=remove]").click()
     collect()
     page.context.close()

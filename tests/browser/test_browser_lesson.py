@@ -34,14 +34,19 @@ def test_a_link_of_the_list_opens_the_task_in_the_same_tab(page: Page, address: 
     page.wait_for_function(f"{STAGE}.current()?.rows === 4 && {STAGE}.current().predictions[0].name === '8'")
 
 
-def test_the_answer_unfolds_over_the_page_and_folds_for_the_next_task(sixth: Page) -> None:
+def test_the_answer_covers_nothing_and_folds_for_the_next_task_and_with_the_section(sixth: Page) -> None:
     answer, button = band(sixth).locator(".answer"), band(sixth).get_by_role("button", name="Answer")
-    place = "document.querySelector('.picture').getBoundingClientRect().top"
-    before = sixth.evaluate(place)
     assert answer.is_hidden() and button.get_attribute("aria-expanded") == "false"
     button.click()
     assert answer.inner_text() == lesson(6)["answer"] and button.get_attribute("aria-expanded") == "true"
-    assert sixth.evaluate(place) == before
+    headline, shown = sixth.locator(".headline").bounding_box(), answer.bounding_box()
+    assert headline and shown and shown["y"] + shown["height"] <= headline["y"]
+    open_section(sixth, "Compare")
+    answer.wait_for(state="hidden")
+    open_section(sixth, "Explore")
+    wait_for(sixth, 6)
+    button.click()
+    assert answer.is_visible()
     button.click()
     assert answer.is_hidden()
     button.click()

@@ -107,6 +107,45 @@ def test_picture_answers_and_verbs_are_on_the_first_screen(screens: Callable[[st
             page.wait_for_selector(f".stage[data-verb={verb}]")
             frames(page)
             assert page.evaluate(CUT) == [], (tab, verb)
+            ways = page.locator("#photo [data-way=choose]")
+            assert foot or ways.is_visible() == (tab == "photos"), (tab, verb)
+        tour = page.locator(".tour").bounding_box()
+        assert tour and tour["y"] + tour["height"] <= SIZES[size][1], tab
+        beside = page.locator(".handle button").last.bounding_box()
+        assert not foot or (beside and beside["x"] + beside["width"] <= tour["x"]), "the fourth in the bar"
+        assert foot or page.evaluate(HOLE) < 180, tab
+        assert page.evaluate(TOUCHING) == [], tab
+    if size == "tablet":
+        assert not page.evaluate(IS_COVERED), "the buttons of the steps lie over none of them"
+        page.evaluate("document.body.classList.add('dark')")
+        filters = [
+            f"getComputedStyle(document.querySelector('{each}')).filter" for each in (".picture", ".tour-picture")
+        ]
+        choose_tab(page, "digits")
+        assert page.evaluate(filters[0]) == page.evaluate(filters[1]) != "none", "a drawing is as dark in the steps"
+        page.evaluate("document.body.classList.remove('dark')")
+
+
+HOLE = """() => {
+  const edges = (selector) => document.querySelector(selector).getBoundingClientRect();
+  return edges(".meaning").top - edges(".bars").bottom;
+}"""
+"""CSS pixels between the answers and what the colours mean."""
+
+TOUCHING = """() => {
+  const rects = [...document.querySelectorAll(".answers strong > span")].map((name) => {
+    const range = document.createRange();
+    range.selectNodeContents(name);
+    return range.getBoundingClientRect();
+  });
+  return rects.slice(1).map(({ left }, i) => left - rects[i].right).filter((gap) => gap < 1);
+}"""
+"""Gaps between neighbouring names below the blocks that are none."""
+
+IS_COVERED = """() => {
+  const [walk, nav] = [".steps .walk", ".steps .network"].map((each) => document.querySelector(each).getBoundingClientRect());
+  return walk.bottom > nav.top;
+}"""
 
 
 @pytest.mark.parametrize("size", ACTED)
@@ -173,6 +212,11 @@ def test_every_choice_leaves_all_in_its_place(screens: Callable[[str], Page], si
         page.locator(f"[data-block='{block}']").click()
         page.locator(f"[data-block='{block}'][aria-pressed=true]").wait_for()
         check(page, f"block {block + 1}")
+    page.locator(".tour").click()
+    page.wait_for_selector(".filming")
+    page.evaluate("scrollTo(0, 200)")
+    page.keyboard.press("Escape")
+    page.wait_for_function("scrollY === 0 && !document.querySelector('.filming')")
 
 
 @pytest.mark.parametrize("size", ACTED)
@@ -189,6 +233,9 @@ def test_another_picture_or_grid_leaves_all_in_its_place(screens: Callable[[str]
     choose_tab(page, "photos")
     page.evaluate(WATCH, FIXED)
     for place in (1, 2, 8, 0):  # the third is none of the classes
+        if size == "phone":
+            press(page, "[data-sheet=photos]")
         page.locator("#photos button").nth(place).evaluate("button => button.click()")
+        assert not page.locator(".inputs").get_attribute("data-sheet"), "the sheet is closed, and the picture in sight"
         page.locator("#photos button").nth(place).and_(page.locator("[aria-pressed=true]")).wait_for(state="attached")
         check(page, f"photo {place + 1}")
