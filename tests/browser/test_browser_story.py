@@ -143,8 +143,8 @@ TOUCHING = """() => {
 """Gaps between neighbouring names below the blocks that are none."""
 
 IS_COVERED = """() => {
-  const [walk, nav] = [".steps .walk", ".steps .network"].map((each) => document.querySelector(each).getBoundingClientRect());
-  return walk.bottom > nav.top;
+  const [walk, nav] = [".walk", ".network"].map((each) => document.querySelector(`.steps ${each}`));
+  return walk.getBoundingClientRect().bottom > nav.getBoundingClientRect().top;
 }"""
 
 

@@ -48,7 +48,7 @@ def read_styles(*names: str) -> str:
 def stage_styles(views: Iterable[str]) -> str:
     """The colours of the page, the style of the stage, then that of some views."""
     of_views = (f"stage/views/{name}/view.css" for name in views)
-    of_stage = (f"stage/{name}.css" for name in ("stage", "photos", "drawer", "lesson"))
+    of_stage = (f"stage/{name}.css" for name in ("stage", "photos", "drawer"))
     return read_styles(
         "shared/palette.css", "shared/widgets.css", *of_stage, *(path for path in of_views if (FOLDER / path).is_file())
     )

@@ -3,7 +3,7 @@
 
 import { sketch } from "../pad/sketch.js";
 import { documentEvents } from "../shared/dom.js";
-import { photoAct, photoNews } from "../shared/pageState.js";
+import { pageState, photoAct, photoNews } from "../shared/pageState.js";
 import { beginGuess } from "./guess.js";
 import { change, redraw, verbOf } from "./stage.js";
 
@@ -60,4 +60,20 @@ export function listenToActs(stage, server, request) {
     if (isUndo) undo();
     else button.click();
   });
+}
+
+/** Shows the lesson that the address names, whose code is fetched with the first one. */
+export function followLesson(stage, server) {
+  const onTask = (/** @type {boolean} */ isLooking) => {
+    stage.pointing.verb = isLooking ? "look" : "rub";
+    redraw(stage);
+  };
+  let isFetched = false;
+  const follow = () => {
+    if (isFetched || (pageState.get()?.view.lesson ?? null) === null) return;
+    isFetched = true;
+    server.load("lesson.js").then((all) => all["stage/lesson.js"].createLesson(stage.host, onTask), console.error);
+  };
+  pageState.subscribe(stage.host, follow);
+  follow();
 }

@@ -5,6 +5,7 @@ import { make, makeButton } from "../shared/dom.js";
 import { currentLanguage, english, languageChange, translate } from "../shared/language.js";
 import { pageState } from "../shared/pageState.js";
 import { createRequestIds } from "../shared/requests.js";
+import { styles } from "./lessonStyles.js";
 import { EXPLORE } from "./sections.js";
 
 const NOT_LOADED = english("The task could not be loaded: reload the page.");
@@ -25,7 +26,14 @@ export function createLesson(/** @type {HTMLElement} */ host, /** @type {(isLook
     className: "close",
     ariaLabel: english("Close the task"),
   });
-  band.append(place, task, make("div", { className: "deeds" }, unfold, next, others), close, answer);
+  band.append(
+    place,
+    task,
+    make("div", { className: "deeds" }, unfold, next, others),
+    close,
+    answer,
+    make("style", { textContent: styles }),
+  );
   host.prepend(band);
   const startRequest = createRequestIds();
   let shown = /** @type {number | null} */ (null);

@@ -8,14 +8,13 @@ import { english, languageChange, languageReady } from "../shared/language.js";
 import { FIRST_VIEW } from "../shared/link.js";
 import { isAwaited, newResult, pageState, REPLACE, RESTORE, resultStatus, shownResult } from "../shared/pageState.js";
 import { createReplyCache, createRequestIds, pause, SETTLE, sendRequest } from "../shared/requests.js";
-import { listenToActs } from "./acts.js";
+import { followLesson, listenToActs } from "./acts.js";
 import { createCaption } from "./caption.js";
 import { createChallenge } from "./challenge.js";
 import { changesWith } from "./choices.js";
 import { createDrawer } from "./drawer.js";
 import { createDrawing } from "./drawing.js";
 import { createDropping } from "./dropping.js";
-import { createLesson } from "./lesson.js";
 import { createLine } from "./line.js";
 import { describeMethods } from "./methods.js";
 import { createCurves, mapFields, servedMap } from "./onDemand.js";
@@ -94,10 +93,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   });
   createStatus(element, host);
   followSection(stage);
-  createLesson(host, (isLooking) => {
-    stage.pointing.verb = isLooking ? "look" : "rub";
-    redraw(stage);
-  });
+  followLesson(stage, server);
   // Until a new result is there the old one stays as it is; a visitor may look around in it.
   for (const each of [pageState, resultStatus]) each.subscribe(element, () => isAwaited() || redraw(stage));
   const seesDropped = (state) => (state?.view.dropped || state?.view.beat) && stage.pointing.verb === "draw";

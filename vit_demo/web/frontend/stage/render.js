@@ -264,9 +264,7 @@ function updateButtons(stage, choices) {
     button.setAttribute("aria-pressed", String(button.dataset.show === shown));
     button.disabled = button.dataset.show === "class" && !latest.predictions.length;
   }
-  const isOther = shown === null && choices.section !== "features";
-  const other = isOther ? stage.methods[choices.method].label : "";
-  if (setText(find(".words .other"), other)) find(".words .other").title = translate(other);
+  setText(find(".words .other"), shown === "" ? stage.methods[choices.method].label : "");
   const seen = seenOf(stage) ?? result; // of a moment the answer of that moment
   const { label = "" } = (seen && targetOf(seen, seen === result ? choices.label : null)) ?? {};
   const isShort = label && label.length <= LONGEST_NAME;
@@ -290,10 +288,10 @@ function updateButtons(stage, choices) {
 
 const LONGEST_NAME = 2; // characters; a longer name of a class would push the switch away
 
-/** The word below the picture that names what it shows; none for a method of the drawer. */
+/** The word below the picture that names what it shows; "" for a method of the drawer, null for what tokens hold. */
 function shownWord({ methods }, { section, plain, method }) {
   if (section === "features") return null;
   if (plain) return "plain";
   if (method === "attention") return "attention";
-  return method === classMethod(methods) ? "class" : null;
+  return method === classMethod(methods) ? "class" : "";
 }

@@ -36,14 +36,12 @@ export function createSections(parts, onChoose) {
   return { open, isOffered };
 }
 
-const FOOT = "-88% 0px 0px"; // what of the screen is above a bar at its foot
-
 /** Tells the page whether a chapter is at the foot of the screen, where on a phone its bar is instead of that of the inputs. */
 export function watchFoot(/** @type {Element} */ chapter) {
   const follow = (/** @type {IntersectionObserverEntry[]} */ entries) => {
     document.body.dataset.walks = String(entries.at(-1)?.isIntersecting);
   };
-  new IntersectionObserver(follow, { rootMargin: FOOT }).observe(chapter);
+  new IntersectionObserver(follow, { rootMargin: "-88% 0px 0px" }).observe(chapter);
 }
 
 // Whether the result on the stage is the one that was requested last, and what to do if it is not.
