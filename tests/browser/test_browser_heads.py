@@ -95,7 +95,7 @@ def test_bars_are_effects_and_the_least_important_are_silenced_until_the_answer_
     heads.locator(".worth .found", has_text="It keeps").wait_for()
     found = whole.enough_heads(share=0.9)
     assert found
-    stay = {tuple(head) for head in found.patches}
+    stay = {tuple(head) for head in found.heads}
     gone = [[block, head] for block in range(6) for head in range(4) if (block, head) not in stay]
     wait_until(heads, lambda: silent(heads) == gone)
     label = whole.top(1)[0][0]

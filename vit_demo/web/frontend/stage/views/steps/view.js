@@ -119,6 +119,8 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
     tour = settleTour(choices.tour, result, shared);
     const facts = factsOf(result, shared);
     const reply = replyFor(result, tour);
+    const contributions =
+      tour.step === SUMMED && facts.hasClasses ? numbersOf(result, { kind: "contributions" }) : null;
     const isWaiting = reply?.value === null;
     setText(find(".error"), reply?.error ?? "");
     writeWords(facts);
@@ -134,6 +136,7 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
       tour,
       paint,
       choose,
+      contributions,
       ...(reply && { [String(NEEDS[tour.step])]: reply.value }),
     };
     const ask = () => questionOf(state.tour.step, state);
@@ -141,7 +144,15 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
     const isAboutThis = asked?.prompt === ask()?.prompt; // not an answered question about another token
     showPicture(state, revealed, isAboutThis ? asked?.marks : null);
     const theme = getComputedStyle(card).getPropertyValue("--plus");
-    const key = JSON.stringify([result.run, tour, revealed, theme, currentLanguage()]);
+    const key = JSON.stringify([
+      result.run,
+      tour,
+      revealed,
+      theme,
+      currentLanguage(),
+      contributions?.error,
+      Boolean(contributions?.value),
+    ]);
     if (key === written) return;
     written = key;
     replaceNodes(find(".figure"), FIGURES[tour.step]({ ...state, revealed }));
@@ -262,9 +273,9 @@ function writeShapes(host, ends) {
 // What each step shows beside the picture. A figure is a function of the tour's state that returns the nodes to show.
 
 /**
- * The figures in the order of the steps. The state is {result, facts, shared, patch or block, tour, revealed, paint,
- * choose}: `patch` and `block` are the replies about the chosen patch and block, `paint` a painter of painting.js,
- * `choose(part)` changes the tour.
+ * The figures in the order of the steps. The state is {result, facts, shared, patch or block, contributions, tour, revealed,
+ * paint, choose}: `patch` and `block` are the replies about the chosen patch and block, `contributions` is what was asked for
+ * about all heads, `paint` a painter of painting.js, `choose(part)` changes the tour.
  */
 const FIGURES = [
   rowFigure,
@@ -279,6 +290,8 @@ const FIGURES = [
 
 /** The reply that a step needs besides that of kind "steps": about the chosen patch, or the block. */
 const NEEDS = [null, "patch", "patch", "block", "block", "block", null, null];
+
+const SUMMED = 4; // the step that also shows what each head adds to the answer
 
 /** Puts nodes into a host; the control that had the focus, by its `data-key`, gets it back. */
 function replaceNodes(host, nodes) {

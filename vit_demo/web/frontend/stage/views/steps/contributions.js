@@ -1,0 +1,84 @@
+// @ts-check
+// Step 5, below the heads of one block: what each head, each MLP and the rest add to the answer's logit, as bars and a sum.
+
+import { make, rove } from "../../../shared/dom.js";
+import { english, translate, translateName } from "../../../shared/language.js";
+import { arithmetic, bracketed, choiceButton, hint, largest, short } from "./painting.js";
+
+const FEW = 6; // heads, below whose bars their numbers have room
+
+/** The sum in words; `parts` is a reply of kind "contributions". */
+export function sumOf({ heads, mlps, tokens, bias, logit }) {
+  const total = (values) => values.reduce((sum, value) => sum + value, 0);
+  const terms = [
+    [translate("all heads"), total(heads)],
+    [translate("all MLPs"), total(mlps)],
+    [translate("first tokens"), tokens],
+    [translate("biases"), bias],
+  ];
+  return `${terms.map(([name, value]) => `${name} ${bracketed(value)}`).join(" + ")} ≈ ${short(logit)}`;
+}
+
+/** The bars and their sum; a touch on a head's looks at it. `contributions` is what was asked for, {value, error}, or null. */
+export function contributionsFigure({ facts, contributions, tour, choose }) {
+  if (!contributions) return []; // of a network without classes
+  const { value: parts, error } = contributions;
+  const title = make(
+    "h4",
+    {},
+    translate("What each head adds to the logit of {label}", { label: translateName(facts.prediction) }),
+  );
+  if (!parts) return [title, hint(error || "…")];
+  const peak = largest(parts.heads, parts.mlps);
+  const every = (count, of) => Array.from({ length: count }, (_, i) => of(i));
+
+  function headBar(block, head) {
+    const value = parts.heads[block * facts.heads + head];
+    const words = translate("Block {block}, head {head}: {value}", {
+      block: block + 1,
+      head: head + 1,
+      value: short(value),
+    });
+    const isShown = block === tour.block && head === tour.head;
+    const onChoose = () => choose({ block, head });
+    return choiceButton(
+      `part ${block}.${head}`,
+      isShown,
+      onChoose,
+      { ariaLabel: words, title: words },
+      ...bar(value, peak),
+    );
+  }
+
+  const rows = every(facts.blocks, (block) => [
+    make("span", { title: translate("block {block}", { block: block + 1 }) }, String(block + 1)),
+    ...every(facts.heads, (head) => headBar(block, head)),
+    make("div", { title: short(parts.mlps[block]) }, ...bar(parts.mlps[block], peak)),
+  ]);
+  const names = every(facts.heads, (head) => make("small", {}, translate("head {head}", { head: head + 1 })));
+  const className = facts.heads > FEW ? "parts many" : "parts";
+  const first = make("span", {}, english("Block"));
+  const grid = make(
+    "div",
+    { className, style: `--heads: ${facts.heads}` },
+    first,
+    ...names,
+    make("small", {}, "MLP"),
+    ...rows.flat(),
+  );
+  rove(grid, facts.heads);
+  return [
+    title,
+    grid,
+    arithmetic(sumOf(parts)),
+    hint(english("What it adds directly. A head also works through the blocks that follow.")),
+  ];
+}
+
+/** A bar above or below the middle line, and its number. */
+function bar(value, peak) {
+  const length = `${(50 * Math.abs(value)) / peak}%`;
+  const style = value < 0 ? `top: 50%; height: ${length}` : `bottom: 50%; height: ${length}`;
+  const part = make("i", { className: value < 0 ? "below" : "", style });
+  return [make("span", { className: "part-bar" }, part), make("small", {}, short(value))];
+}
