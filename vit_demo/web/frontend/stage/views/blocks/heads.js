@@ -45,7 +45,7 @@ export function createHeads(card, { request, dropping, redraw }) {
     ...[".worth", ".effects", ".least", ".undo-heads", ".all-heads", ".worth .found"].map(find),
   ];
   let drawn = /** @type {any} */ (null); // {result, whole, choices} on the stage
-  let shown = /** @type {any} */ (null); // the effects that bars show, {whole, classes, values}
+  let shown = /** @type {any} */ (null); // the effects that bars show, {whole, silent, classes, values}
   let kept = /** @type {any} */ (null); // what the search found, {whole, heads}
   const subjects = {
     head_effects: () => drawn && { result: drawn.result, fields: { kind: "head_effects", ...classesOf(drawn) } },
@@ -54,7 +54,7 @@ export function createHeads(card, { request, dropping, redraw }) {
   let wanted = /** @type {"head_effects" | "fewest_heads"} */ ("head_effects");
   const tasks = createTasks(() => subjects[wanted](), redraw);
 
-  /** Begins a search, or ends the one that runs; `onFound(reply, subject)` gets what it found. */
+  /** Begins a search, or ends the one that runs; `onFound(reply, result)` gets what it found. */
   async function press(kind, onFound) {
     const running = subjects[wanted]();
     if (tasks.of(running)?.running) return tasks.cancel(running);
@@ -63,14 +63,15 @@ export function createHeads(card, { request, dropping, redraw }) {
     const { whole } = drawn;
     await tasks.start(subject, {}, async ({ isCurrent, onProgress }) => {
       const reply = await request({ source: subject.result.source, ...subject.fields }, { isCurrent, onProgress });
-      if (reply?.result && drawn?.whole === whole) onFound(reply.result, whole);
+      if (reply?.result && drawn?.whole === whole) onFound(reply.result, subject.result);
       return reply;
     });
   }
 
   effects.addEventListener("click", () =>
-    press("head_effects", ({ effects: sent }, whole) => {
-      shown = { whole, classes: String(Object.values(classesOf(drawn))), values: decodeFloat32(sent) };
+    press("head_effects", ({ effects: sent }, { silent }) => {
+      const { whole } = drawn;
+      shown = { whole, silent, classes: String(Object.values(classesOf(drawn))), values: decodeFloat32(sent) };
     }),
   );
   least.addEventListener("click", () =>
@@ -159,6 +160,7 @@ export function createHeads(card, { request, dropping, redraw }) {
       );
     }
     if (!isShown) return "";
+    if (String(shown.silent) !== String(result.silent)) return english("The bars are of before: ask again.");
     const { label } = targetOf(result, choices.label);
     return translate("The bars: what *{label}* loses without each head alone.", { label });
   }
