@@ -150,7 +150,7 @@ function nextOf(of) {
   if (verb === "look") return isSquareSeen(of) ? "" : english("Choose a square: what does it look at?");
   if (verb === "draw" && of.taught && !of.isOwn) return askedFor(of, of.taught);
   if (verb === "draw") return invites ? english("Now you: draw a digit.") : "";
-  if (verb !== "rub" || whole.predictions.length < 2) return "";
+  if (verb !== "rub" || whole.predictions.length < 2 || result.silent.length) return "";
   const guessed = stateOf(of);
   if (guessed === "asked") return QUESTION;
   if (guessed === "told") return "";

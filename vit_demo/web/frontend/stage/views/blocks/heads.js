@@ -26,7 +26,7 @@ const STYLES = `
   .head .bar.gains b { background: var(--dim); }
   .head.idle:not(.silent) canvas { opacity: 0.45; }
   .worth { display: flex; flex-wrap: wrap; gap: 0 16px; align-items: center; }
-  .worth .found { color: var(--text); }
+  .worth .found { flex-basis: 100%; color: var(--text); }
 }
 `;
 const HTML = `<style>${STYLES}</style>
@@ -113,7 +113,7 @@ export function createHeads(card, { request, dropping, redraw }) {
   }
 
   /** Draws the switches and bars of wrapped heads, in their order, and the row below them. */
-  function draw(wrapped, { result, whole, choices }, isOpen) {
+  function draw(wrapped, { result, whole, choices, frame }, isOpen) {
     drawn = { result, whole, choices };
     row.hidden = !isOpen;
     if (!isOpen) return;
@@ -145,10 +145,11 @@ export function createHeads(card, { request, dropping, redraw }) {
     setText(all, english("All heads speak"));
     undo.disabled = !dropping.canUndo();
     all.hidden = !silent.size;
-    setText(found, task?.error || sentenceOf(silent, isShown));
+    setText(found, task?.error || sentenceOf(silent, isShown, frame.headline.text));
   }
 
-  function sentenceOf(silent, isShown) {
+  /** What the search found, or what it says without them, which may be out of sight, and what the bars are. */
+  function sentenceOf(silent, isShown, headline) {
     const { result, whole, choices } = drawn;
     const total = whole.numBlocks * whole.numHeads;
     const isOfSearch = kept?.whole === whole && kept.heads.length && silent.size === total - kept.heads.length;
@@ -159,10 +160,12 @@ export function createHeads(card, { request, dropping, redraw }) {
         values,
       );
     }
-    if (!isShown) return "";
-    if (String(shown.silent) !== String(result.silent)) return english("The bars are of before: ask again.");
     const { label } = targetOf(result, choices.label);
-    return translate("The bars: what *{label}* loses without each head alone.", { label });
+    const ofBars =
+      String(shown?.silent) === String(result.silent)
+        ? translate("The bars: what *{label}* loses without each head alone.", { label })
+        : translate("The bars are of before: ask again.");
+    return [silent.size && headline, isShown && ofBars].filter(Boolean).join(" ");
   }
 
   return { wrap, draw };

@@ -29,16 +29,14 @@ export function captionOf(saved) {
     without.count && translate("with 1 of {all} squares rubbed out|with {count} of {all} squares rubbed out", without),
     silent.count && translate("without 1 head ({names})|without {count} heads ({names})", silent),
   ].filter(Boolean);
-  const prediction = () =>
-    [
-      translate("prediction {label}, {probability}", { label: first.label, probability: probabilityOf(first) }),
-      ...changes,
-    ].join(" ");
   const [name, subject] = [translate(method.label), plain(method.subject(result, view))];
+  const prediction =
+    first && translate("prediction {label}, {probability}", { label: first.label, probability: probabilityOf(first) });
+  const about = [prediction, ...changes].filter(Boolean).join(" ");
+  const model = translate("{preset}, patches of {patchSize} × {patchSize} pixels", { preset, patchSize });
   return [
     subject.includes(name) ? subject : `${name} · ${subject}`,
-    translate("{preset}, patches of {patchSize} × {patchSize} pixels", { preset, patchSize }) +
-      [first ? prediction() : changes.join(" ")].filter(Boolean).map((words) => ` · ${words}`),
+    about ? `${model} · ${about}` : model,
     translate("largest value {value} ({unit})", {
       value: plain(method.format(peakOf(map))),
       unit: translate(method.unit),

@@ -2,10 +2,10 @@
 // Step 5, below the heads of one block: what each head, each MLP and the rest add to the answer's logit, as bars and a sum.
 
 import { make, rove } from "../../../shared/dom.js";
-import { english, translate, translateName } from "../../../shared/language.js";
-import { arithmetic, bracketed, choiceButton, hint, largest, short } from "./painting.js";
+import { english, formatDecimals, translate, translateName } from "../../../shared/language.js";
+import { arithmetic, bracketed, choiceButton, hint, short } from "./painting.js";
 
-const FEW = 6; // heads, below whose bars their numbers have room
+const FEW = 6; // heads, whose names and numbers have room beside each other
 
 /** The sum in words; `parts` is a reply of kind "contributions". */
 export function sumOf({ heads, mlps, tokens, bias, logit }) {
@@ -16,7 +16,8 @@ export function sumOf({ heads, mlps, tokens, bias, logit }) {
     [translate("first tokens"), tokens],
     [translate("biases"), bias],
   ];
-  return `${terms.map(([name, value]) => `${name} ${bracketed(value)}`).join(" + ")} ≈ ${short(logit)}`;
+  const sum = terms.map(([name, value]) => `${name} ${bracketed(value)}`);
+  return `${sum.join(" + ")} ≈ ${short(logit)}`;
 }
 
 /** The bars and their sum; a touch on a head's looks at it. `contributions` is what was asked for, {value, error}, or null. */
@@ -29,7 +30,7 @@ export function contributionsFigure({ facts, contributions, tour, choose }) {
     translate("What each head adds to the logit of {label}", { label: translateName(facts.prediction) }),
   );
   if (!parts) return [title, hint(error || "…")];
-  const peak = largest(parts.heads, parts.mlps);
+  const ends = [Math.min(0, ...parts.heads, ...parts.mlps), Math.max(1e-9, ...parts.heads, ...parts.mlps)];
   const every = (count, of) => Array.from({ length: count }, (_, i) => of(i));
 
   function headBar(block, head) {
@@ -37,7 +38,7 @@ export function contributionsFigure({ facts, contributions, tour, choose }) {
     const words = translate("Block {block}, head {head}: {value}", {
       block: block + 1,
       head: head + 1,
-      value: short(value),
+      value: written(value),
     });
     const isShown = block === tour.block && head === tour.head;
     const onChoose = () => choose({ block, head });
@@ -46,21 +47,23 @@ export function contributionsFigure({ facts, contributions, tour, choose }) {
       isShown,
       onChoose,
       { ariaLabel: words, title: words },
-      ...bar(value, peak),
+      ...bar(value, ...ends),
     );
   }
 
   const rows = every(facts.blocks, (block) => [
     make("span", { title: translate("block {block}", { block: block + 1 }) }, String(block + 1)),
     ...every(facts.heads, (head) => headBar(block, head)),
-    make("div", { title: short(parts.mlps[block]) }, ...bar(parts.mlps[block], peak)),
+    make("div", { title: written(parts.mlps[block]) }, ...bar(parts.mlps[block], ...ends)),
   ]);
-  const names = every(facts.heads, (head) => make("small", {}, translate("head {head}", { head: head + 1 })));
-  const className = facts.heads > FEW ? "parts many" : "parts";
+  const isMany = facts.heads > FEW;
+  const nameOf = (head) => (isMany ? String(head + 1) : translate("head {head}", { head: head + 1 }));
+  const names = every(facts.heads, (head) => make("small", {}, nameOf(head)));
+  const className = isMany ? "parts many" : "parts";
   const first = make("span", {}, english("Block"));
   const grid = make(
     "div",
-    { className, style: `--heads: ${facts.heads}` },
+    { className, style: `--heads: ${facts.heads}; --zero: ${(100 * ends[1]) / (ends[1] - ends[0])}%` },
     first,
     ...names,
     make("small", {}, "MLP"),
@@ -75,10 +78,13 @@ export function contributionsFigure({ facts, contributions, tour, choose }) {
   ];
 }
 
-/** A bar above or below the middle line, and its number. */
-function bar(value, peak) {
-  const length = `${(50 * Math.abs(value)) / peak}%`;
-  const style = value < 0 ? `top: 50%; height: ${length}` : `bottom: 50%; height: ${length}`;
-  const part = make("i", { className: value < 0 ? "below" : "", style });
-  return [make("span", { className: "part-bar" }, part), make("small", {}, short(value))];
+/** A bar above or below the line at 0, and its number. */
+function bar(value, lowest, highest) {
+  const share = (length) => `${(100 * length) / (highest - lowest)}%`;
+  const className = value < 0 ? "below" : "";
+  const style = `bottom: ${share(Math.min(value, 0) - lowest)}; height: ${share(Math.abs(value))}`;
+  const part = make("span", { className: "part-bar" }, make("i", { className, style }));
+  return [part, make("small", {}, written(value))];
 }
+
+const written = (value) => formatDecimals(Math.abs(value) < 0.005 ? 0 : value, 2);
