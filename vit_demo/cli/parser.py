@@ -103,7 +103,8 @@ def add_one_model(command: argparse.ArgumentParser) -> None:
     """Adds ``--preset``, ``--patch-size``, ``--labels`` and ``--template``."""
     command.add_argument(
         "--preset", "--model", metavar="P",
-        help=f"a name from `presets`, a repository of the Hub as org/name, a folder, or a file of `teach` {PRESET_HELP}",
+        help=f"a name from `presets`, a repository of the Hub as org/name, a folder, or a file of `teach` "
+        f"{PRESET_HELP}",
     )  # fmt: skip
     command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (default: the preset's)")
     add_labels(command)

@@ -190,7 +190,9 @@ def test_which_head_the_eight_needs():
     assert f"most, {effects[4, 2]:.2f} of its logit of {logit:.1f}, but {with_other[4, 2]:.2f} while" in text
     assert "silent=4.3" in method_docs.lesson(14)["link"] and "head 3 of block 4 is silent, too" in text
     found = ex.enough_heads(share=ENOUGH_SHARE)
-    assert set(found.heads) == {(3, 2), (4, 0)} and "2 heads are enough, head 3 of block 4 and head 1 of block 5" in text
+    assert (
+        set(found.heads) == {(3, 2), (4, 0)} and "2 heads are enough, head 3 of block 4 and head 1 of block 5" in text
+    )
     alone = ex.without(heads=set(every) - set(found.heads)).top(1)[0]
     assert alone[0] == "8" and f"8 with {100 * alone[1]:.1f} %" in text
     assert ex.without(heads=found.heads).top(1)[0] == ("8", pytest.approx(1, abs=0.001))

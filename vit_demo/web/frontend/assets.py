@@ -2,7 +2,8 @@
 
 Each module becomes a function that returns its exports, called once, after those of the modules that it imports. Our
 modules need no more of the language than this: `import { a, b as c } from "./file.js"`, `export` before a function or a
-constant, `` import(`./folder/${name}.js`) ``, and `import.meta.url`, and no template within another. Anything else is an error when the server starts.
+constant, `` import(`./folder/${name}.js`) ``, and `import.meta.url`, and no template within another. Anything else is
+an error when the server starts.
 """
 
 import re
