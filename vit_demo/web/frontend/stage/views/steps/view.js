@@ -8,6 +8,7 @@ import { showWithout } from "../../caption.js";
 import { formatShare, placeOf } from "../../format.js";
 import { similarities } from "../../result.js";
 import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
+import { codeNodes } from "./code.js";
 import { createPainter, createPicture, short } from "./painting.js";
 import { productFigure, rowFigure, sequenceFigure } from "./patchFigures.js";
 import { createQuiz, questionOf } from "./quiz.js";
@@ -299,23 +300,4 @@ function replaceNodes(host, nodes) {
   const key = host.contains(activeElement) ? activeElement.dataset.key : null;
   host.replaceChildren(...nodes);
   if (key) [...host.querySelectorAll("[data-key]")].find((node) => node.dataset.key === key)?.focus();
-}
-
-const OUTSIDE = english(
-  "This fused kernel stores no scores and no shares. The lines below compute them outside the network, from the same queries and keys, as for every heatmap; torch documents that the kernel computes the same.",
-);
-
-const ELSEWHERE = english(
-  "This network is of another library. In the Vision Transformer of this package, the step is:",
-);
-
-/** The code of a step, with where it stands; before lines that are not of the network, that they are not. */
-function codeNodes(excerpts, own) {
-  const firstOutside = excerpts.find(({ where }) => !where.startsWith("vit_demo/model/"));
-  const nodes = excerpts.flatMap((excerpt) => [
-    ...(excerpt === firstOutside ? [make("p", { textContent: OUTSIDE })] : []),
-    make("small", { translate: false, textContent: excerpt.where }),
-    make("pre", { tabIndex: 0, textContent: excerpt.code }),
-  ]);
-  return own ? nodes : [make("p", { textContent: ELSEWHERE }), ...nodes];
 }
