@@ -49,8 +49,8 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
   });
 
   /**
-   * Shows a column: `choices` {preset, patchSize, method, label, without}, the heads that are `silent` on the stage, `number`, `models` of its menu, `result`, `map`,
-   * the `end` of the colour scale, the `hovered` patch, `areas` {deletion, insertion}, `error`, and `progress`: {share}
+   * Shows a column: `choices` {preset, patchSize, method, label, without}, the heads that are `silent` on the stage, `number`
+   * from 1, `models` of its menu, `result`, `map`, the `end` of the colour scale, the `hovered` patch, `areas` {deletion, insertion}, `error`, and `progress`: {share}
    * while something is computed. What is not there is null.
    */
   function show(next) {
@@ -154,7 +154,7 @@ export function offeredColumns(chosen, models, methods) {
   return columns.length < FEWEST ? null : columns;
 }
 
-/** What a request about a column repeats: the same picture in another model, at another patch size, or without `silent` heads. */
+/** What a request about a column repeats: the same picture in another model, at another patch size, or without heads. */
 export const sourceOf = ({ words, ...source }, { preset, patchSize: patch_size, without }, silent) =>
   withWords({ ...source, preset, patch_size, dropped: [], silent: without ? silent : [] }, words);
 

@@ -33,7 +33,7 @@ export function create(card, { request, methods, curves, change }) {
   let silent = []; // the heads that are silent on the stage
   let columns = []; // {choices, view, result, map, areas, error, progress, token}
   let hovered = /** @type {any} */ (null); // {patch, result}
-  let chosen = /** @type {any} */ (null); // the columns of the page's state, {preset, patchSize, method, label, without}; null for the first ones
+  let chosen = /** @type {any} */ (null); // the columns of the page's state, as in column.js; null for the first ones
   let isOpen = false;
   let frame = 0;
 

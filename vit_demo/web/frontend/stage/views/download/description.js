@@ -118,7 +118,7 @@ const pictureOf = ({ result: { source, predictions, pixelated } }) =>
 
 const fileSafe = (text) => text.replaceAll(/[^\p{L}\p{N}.]+/gu, "-").replaceAll(/^-|-$/g, "");
 
-/** The name of a saved map without its extension: picture, method, block, head and query, silent heads (from 1, as on the page), model. */
+/** The name of a saved map without its extension: picture, method, places (from 1, as on the page), silent heads, model. */
 export function nameOf(saved) {
   const { result, name } = saved;
   const { preset, patch_size: size } = result.source;
