@@ -5,7 +5,6 @@ import { barRow, make, makeOptions, track } from "../../../shared/dom.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
 import { barOf, formatProbability, formatShare, percent, placeOf, relation, scoreOf } from "../../format.js";
 import { heatCanvas } from "../../heatmapColours.js";
-import { contributionsFigure } from "./contributions.js";
 import { arithmetic, bracketed, captioned, choiceButton, hint, largest, moreTerms, short } from "./painting.js";
 import { readBy } from "./texts.js";
 import { lengthOf, patchOfToken } from "./tour.js";
@@ -104,7 +103,7 @@ function select(key, title, count, value, onChange) {
 }
 
 /** Step 5: what each head attends to, what they bring side by side, the sum with the token, and what all add to the answer. */
-export function headsFigure({ result, facts, block, contributions, tour, paint, choose }) {
+export function headsFigure({ result, facts, block, contributions, drawSum, tour, paint, choose }) {
   const { before, concatenated, attention, between, all_weights: weights } = block;
   const maps = Array.from({ length: facts.heads }, (_, head) => {
     const row = weights.subarray(head * result.numTokens, (head + 1) * result.numTokens);
@@ -128,7 +127,7 @@ export function headsFigure({ result, facts, block, contributions, tour, paint, 
         )
       : [hint(english("What attention adds cannot be told apart in this network."))]),
     hint(subjectOf(result, tour)),
-    ...contributionsFigure({ facts, contributions, tour, choose }),
+    ...(drawSum?.({ facts, contributions, tour, choose }) ?? []),
   ];
 }
 

@@ -7,6 +7,21 @@ import { arithmetic, bracketed, choiceButton, hint, short } from "./painting.js"
 
 const FEW = 6; // heads, whose names and numbers have room beside each other
 
+const STYLES = `
+.stage .steps {
+  .figure h4 { margin: 12px 0 0; font-size: 15px; font-weight: 600; }
+  .parts { display: grid; grid-template-columns: minmax(0, 64px) repeat(calc(var(--heads) + 1), minmax(0, 72px)); gap: 4px 2px; align-items: center; color: var(--dim); font-size: 13px; }
+  .parts > :is(button, div, small) { min-width: 0; padding: 2px; border-radius: 6px; text-align: center; font-size: 13px; }
+  .parts button:hover { background: var(--track); }
+  .parts [aria-pressed="true"] { outline: 2px solid var(--accent); }
+  .part-bar { position: relative; display: block; height: 40px; background: linear-gradient(to bottom, transparent var(--zero), var(--border-color-primary) var(--zero), var(--border-color-primary) calc(var(--zero) + 1px), transparent 0); }
+  .part-bar i { position: absolute; right: 15%; left: 15%; border-radius: 2px; background: rgb(var(--plus)); }
+  .part-bar .below { background: rgb(var(--minus)); }
+  .many { grid-template-columns: 44px repeat(calc(var(--heads) + 1), minmax(0, 48px)); }
+  .many > * > small { display: none; }
+}
+`;
+
 /** The sum in words; `parts` is a reply of kind "contributions". */
 export function sumOf({ heads, mlps, tokens, bias, logit }) {
   const total = (values) => values.reduce((sum, value) => sum + value, 0);
@@ -71,6 +86,7 @@ export function contributionsFigure({ facts, contributions, tour, choose }) {
   );
   rove(grid, facts.heads);
   return [
+    make("style", { textContent: STYLES }),
     title,
     grid,
     arithmetic(sumOf(parts)),

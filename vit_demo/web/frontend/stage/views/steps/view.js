@@ -61,7 +61,7 @@ const NEAR = -80; // pixels of it that are on the screen before its numbers are 
 const KEYS = { ArrowLeft: (step) => step - 1, ArrowRight: (step) => step + 1, Home: () => 0, End: () => NUM_STEPS - 1 };
 const TYPING = "input, select, textarea, canvas, [contenteditable], pre";
 
-export function create(card, { request, change, redraw, restore, stepCode }) {
+export function create(card, { request, change, redraw, restore, stepCode, load }) {
   const find = (selector) => card.querySelector(selector);
   const replies = createReplyCache(request, redraw);
   const paint = createPainter(card);
@@ -78,6 +78,7 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
   const dots = [...card.querySelectorAll(".dots button")];
   let tour = /** @type {any} */ (null); // the choices of the page, settled
   let written = ""; // the figure that is on the page
+  let drawSum = /** @type {any} */ (undefined); // draws what each head adds; null while its code is being fetched
 
   function choose(part) {
     replies.retry();
@@ -107,6 +108,12 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
   };
   addEventListener("scroll", () => !tour && isInSight(NEAR) && redraw(), { passive: true });
 
+  async function fetchSum() {
+    drawSum = null;
+    drawSum = (await load("sum.js"))["stage/views/steps/contributions.js"].contributionsFigure;
+    redraw();
+  }
+
   function draw({ result, choices }) {
     if (!isInSight(NEAR) && choices.section !== "steps") {
       tour = null; // drawn once it comes in sight again
@@ -122,6 +129,7 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
     const reply = replyFor(result, tour);
     const contributions =
       tour.step === SUMMED && facts.hasClasses ? numbersOf(result, { kind: "contributions" }) : null;
+    if (contributions && drawSum === undefined) fetchSum();
     const isWaiting = reply?.value === null;
     setText(find(".error"), reply?.error ?? "");
     writeWords(facts);
@@ -137,7 +145,7 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
       tour,
       paint,
       choose,
-      contributions,
+      ...{ contributions, drawSum },
       ...(reply && { [String(NEEDS[tour.step])]: reply.value }),
     };
     const ask = () => questionOf(state.tour.step, state);
@@ -152,7 +160,7 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
       theme,
       currentLanguage(),
       contributions?.error,
-      Boolean(contributions?.value),
+      Boolean(contributions?.value && drawSum),
     ]);
     if (key === written) return;
     written = key;
@@ -291,7 +299,6 @@ const FIGURES = [
 
 /** The reply that a step needs besides that of kind "steps": about the chosen patch, or the block. */
 const NEEDS = [null, "patch", "patch", "block", "block", "block", null, null];
-
 const SUMMED = 4; // the step that also shows what each head adds to the answer
 
 /** Puts nodes into a host; the control that had the focus, by its `data-key`, gets it back. */
