@@ -42,6 +42,7 @@ SENTENCES = (
     "images/digit_preprocess.py",
     "images/reading.py",
     "images/rgb.py",
+    "inference/contributions.py",
     "inference/forward.py",
     "service/job.py",
     "service/jobs.py",

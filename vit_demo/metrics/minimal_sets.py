@@ -37,7 +37,7 @@ class PatchSet:
     """A set of patches that is enough for a class, or that the class needs.
 
     Attributes:
-        patches: (row, col) of each, in the order of the map; of heads, (block, head), in that of their effects.
+        patches: (row, col) of each, in the order of the map.
         probability: Of the class with these patches alone, or without them.
         prediction: The index of the most probable class then.
         predicted_probability: Of that class.

@@ -29,6 +29,7 @@ LATER = {
     "build.js": "stage/views/build/building.js",
     "film.js": "stage/film/main.js",
     "heads.js": "stage/views/blocks/heads.js",
+    "sum.js": "stage/views/steps/contributions.js",
     "teach.js": "stage/views/teach/teaching.js",
 }
 """Modules, by the file that they are served in with all that they need, that a first visit does not wait for."""

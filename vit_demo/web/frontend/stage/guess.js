@@ -32,7 +32,7 @@ export function guessOf({ guess, methods }, result, drawing) {
 export function stateOf({ verb, live, result, whole, guess, found, isTried, doubt }) {
   const { predictions } = whole ?? { predictions: [] };
   const canGuess = doubt === "sure" && predictions[0]?.scores === "softmax" && predictions.length > 1;
-  if (verb !== "rub" || live || !result || !canGuess || result.dropped.length) return "none";
+  if (verb !== "rub" || live || !result || !canGuess || result.dropped.length || result.silent.length) return "none";
   if (guess) return guess.patch === null ? "asked" : "told";
   return found || isTried ? "none" : "offer";
 }

@@ -98,7 +98,7 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
     }
     find(".answers").classList.toggle("late", !answers);
     mark(method, choices);
-    if (!frame.answers?.isLive) heads?.draw(wrapped, { result, whole, choices }, expanded);
+    if (!frame.answers?.isLive) heads?.draw(wrapped, { result, whole, choices, frame }, expanded);
   }
 
   /** A notebook has no server that runs the network again; without the code, heads are looked at alone. */

@@ -30,9 +30,10 @@ export const html = `
 export function create(card, { request, methods, curves, change }) {
   const find = (selector) => card.querySelector(selector);
   let whole = /** @type {any} */ (null); // the result that the stage shows
+  let silent = []; // the heads that are silent on the stage
   let columns = []; // {choices, view, result, map, areas, error, progress, token}
   let hovered = /** @type {any} */ (null); // {patch, result}
-  let chosen = /** @type {any} */ (null); // the columns of the page's state, {preset, patchSize, method, label}; null for the first ones
+  let chosen = /** @type {any} */ (null); // the columns of the page's state, as in column.js; null for the first ones
   let isOpen = false;
   let frame = 0;
 
@@ -49,6 +50,7 @@ export function create(card, { request, methods, curves, change }) {
       const end = (ends.get(methods[choices.method].unit) ?? 0) * (result ? perOf(methods[choices.method], result) : 1);
       column.view.show({
         ...column,
+        silent,
         number: i + 1,
         models: offered(choices),
         end,
@@ -150,11 +152,15 @@ export function create(card, { request, methods, curves, change }) {
   }
 
   async function resultOf({ choices, result }, options) {
-    const isSame = (one) => one?.source.preset === choices.preset && one.source.patch_size === choices.patchSize;
+    const source = sourceOf(whole.source, choices, silent);
+    const isSame = (one) =>
+      one?.source.preset === choices.preset &&
+      one.source.patch_size === choices.patchSize &&
+      String(one.silent) === String(source.silent);
     if (isSame(result)) return result;
     const known = [whole, ...columns.map((column) => column.result)].find(isSame);
     if (known) return known;
-    const reply = await request({ kind: "result", source: sourceOf(whole.source, choices) }, options);
+    const reply = await request({ kind: "result", source }, options);
     if (!reply?.result) return { error: reply?.error ?? "" };
     return reply.result.empty ? { error: reply.result.message } : openResult(reply.result);
   }
@@ -193,7 +199,10 @@ export function create(card, { request, methods, curves, change }) {
     for (const choices of next) addColumn(choices);
   }
 
-  function show(_result, result) {
+  function show(shown, result) {
+    const isAsBefore = String(shown?.silent ?? "") === String(silent);
+    silent = shown?.silent ?? [];
+    if (result === whole && !isAsBefore) for (const column of columns) if (column.choices.without) load(column);
     if (result === whole) return schedule();
     whole = result ?? null;
     if (whole) begin();
