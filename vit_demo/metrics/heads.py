@@ -1,6 +1,6 @@
 """What heads are for: what a class loses without one, and how few of them keep it."""
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import torch
@@ -109,7 +109,10 @@ def sufficient_heads(
     effects = head_effects(model, images, target, progress=report, **options)
     search = _HeadSearch(model, images, target, share, max_passes, report, options)
     found = search.smallest(search.ordered(effects))
-    return found and HeadSet(*astuple(found))
+    if found is None:
+        return None
+    scores = (found.probability, found.prediction, found.predicted_probability)
+    return HeadSet(found.patches, *scores, found.passes, found.is_minimal)
 
 
 class _HeadSearch(Search):

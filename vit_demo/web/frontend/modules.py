@@ -27,6 +27,7 @@ STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
 """The modules that start the page."""
 LATER = {
     "build.js": "stage/views/build/building.js",
+    "compare.js": "stage/views/compare/comparing.js",
     "film.js": "stage/film/main.js",
     "heads.js": "stage/views/blocks/heads.js",
     "sum.js": "stage/views/steps/contributions.js",

@@ -36,7 +36,9 @@ const WITHOUT = {
   ),
   none: english("The network reads the photo without 1 square.|The network reads the photo without {count} squares."),
 };
-const FLIPPED = english("You made it say *{label}* with 1 square.|You made it say *{label}* with {count} squares.");
+const FLIPPED = english(
+  "You made it say *{label}* by rubbing out 1 square.|You made it say *{label}* by rubbing out {count} squares.",
+);
 
 export function withoutOf({ result, whole, change, doubt, isFlip }, count) {
   const values = { ...leading(result), count };
@@ -112,7 +114,7 @@ export function ropeOf({ result, whole, doubt }) {
           english("over a million times as likely"),
         ]
       : odds < 1.05
-        ? [translate("*{one}* and *{other}* are as likely", values), english("equally likely")]
+        ? [translate("*{one}* and *{other}* are equally likely", values), english("equally likely")]
         : [
             translate("*{one}* is {odds} times as likely as *{other}*", values),
             translate("{odds} times as likely", values),
