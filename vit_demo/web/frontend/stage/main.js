@@ -213,13 +213,12 @@ function followSection(stage) {
 
   function follow() {
     const next = choicesOf(stage).section;
-    const { lesson: task, silent } = pageState.get().view;
+    const { lesson: task } = pageState.get().view;
     const isNewTask = Boolean(task) && task !== lesson;
     if ((next === section && !isNewTask) || !stage.result) return;
     [section, lesson] = [next, task];
     if (section === "features" && !task) stage.parts.drawer.open(true);
     if (section !== "steps" && (isNewTask || !EXPLORE.includes(section))) scrollTo(0, 0);
-    if (isNewTask && silent) host.querySelector(".blocks")?.scrollIntoView({ block: "center" });
     if (section === "steps") host.querySelector(".steps")?.scrollIntoView({ block: "start" });
   }
 
