@@ -13,7 +13,7 @@ from vit_demo.errors import InputError
 from vit_demo.model import ViTConfig
 from vit_demo.training import small
 from vit_demo.training.small import quick_digits, random_network, shift, train_small
-from vit_demo.weights.trained import save_digits
+from vit_demo.weights.digit_folders import save_digits
 
 TINY = ViTConfig(
     image_size=28, patch_size=7, in_channels=1, num_classes=10, embed_dim=32, depth=1, num_heads=2, mlp_ratio=2.0

@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_flatten
 
 from vit_demo.methods import find_method
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.service.limits import SMALL_JOB, job_bytes
+from vit_demo.service.job_limits import SMALL_JOB, job_bytes
 from vit_demo.service.source import Source
 from vit_demo.trace import OwnViT, Trace, adapt, outline
 from vit_demo.training.small import BATCH_SIZE, quick_digits, train_small

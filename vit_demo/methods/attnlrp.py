@@ -13,9 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vit_demo.methods.gradient_rules import ModifiedBackward, depends, token_gradients
+from vit_demo.methods.gradient_rules import ModifiedBackward, depends
 from vit_demo.methods.registry import register
-from vit_demo.methods.targets import Target
+from vit_demo.methods.targets import Target, token_gradients
 from vit_demo.trace import PassOptions, TracedViT
 from vit_demo.trace.attention_mode import LOWEST, fold
 from vit_demo.trace.products import MATMUL, read_product

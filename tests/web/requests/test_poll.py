@@ -10,7 +10,7 @@ import pytest
 from vit_demo.methods import METHODS
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import report
-from vit_demo.service.limits import job_bytes
+from vit_demo.service.job_limits import job_bytes
 from vit_demo.web.requests import poll, waiting
 from vit_demo.web.requests.kinds import KINDS, RequestKind
 from vit_demo.web.requests.packing import INTERNAL_ERROR

@@ -33,7 +33,7 @@ from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, ExamplePhoto
 from vit_demo.web.catalog.visitor_presets import MAX_NAME_LENGTH
 from vit_demo.web.guard import uploads
 from vit_demo.weights import PRESETS, Preset
-from vit_demo.weights.trained import is_trained_name
+from vit_demo.weights.kept_networks import is_trained_name
 from vit_demo.words.texts import check_words, split_words
 
 Json = dict[str, Any]  # a JSON object
