@@ -90,7 +90,7 @@ def sufficient_heads(
 
 
 class _HeadSearch(Search):
-    """The same with heads in place of patches."""
+    """A search for heads in place of patches."""
 
     def parts(self) -> tuple[tuple[int, int], Tensor]:
         shape = (self.model.config.depth, self.model.config.num_heads)

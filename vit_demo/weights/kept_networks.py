@@ -25,7 +25,7 @@ GONE = "This network is gone, because the server keeps it for an hour: train it 
 GONE_TAUGHT = "These classes are gone, because the server keeps them for an hour: reload the page, or open their link."
 
 KEPT_SECONDS = 3600.0
-BYTES_OF_A_BLOCK, ENTRY_BYTES = 30_000, 2700  # those of a block beside weights, of an entry beside its head
+BYTES_OF_A_BLOCK, ENTRY_BYTES = 30_000, 2700  # memory of a block beside its weights, of an entry beside its head
 
 V = TypeVar("V")
 

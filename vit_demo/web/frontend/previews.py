@@ -24,7 +24,7 @@ from vit_demo.web.frontend.constants import COLOURS
 from vit_demo.web.frontend.html_head import DESCRIPTION, TITLE
 
 NAMES = (*(f"digit-{digit}" for digit in range(10)), *EXAMPLE_PHOTOS)
-"""Of the examples, as a request of the page has them."""
+"""The examples, by their names in a request of the page."""
 
 SIZE = (1200, 630)
 """Width and height of a picture, as of ``preview.jpg``."""

@@ -48,7 +48,7 @@ _pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda pictur
 def checked(kind: Any, sent: Any, context: Any = None) -> Any:
     """What was sent, as a value of a type with pydantic's validators, or as a dataclass whose fields have such types.
 
-    Of a dataclass a JSON object is sent, in which null stands for a field that is left out. Validators get ``context``
+    For a dataclass a JSON object is sent, in which null stands for a field that is left out. Validators get ``context``
     as ``ValidationInfo.context``. The ``InputError`` is that of the first check that fails.
     """
     if is_dataclass(kind):
