@@ -21,9 +21,10 @@ def head_logits(
     progress: Progress | None = None,
     **options: Unpack[PassOptions],
 ) -> Tensor:
-    """The logits ``[M, classes]`` float32 of one image in M passes, with heads silent as ``silent`` ``[M, blocks, H]`` says.
+    """The logits ``[M, classes]`` float32 of one image in M passes, with other heads silent in each.
 
-    ``batch_size`` passes run at once, for None as many as fit. Other parameters as in ``vit_demo.methods``.
+    ``silent`` is bool ``[M, blocks, H]``. ``batch_size`` passes run at once, for None as many as fit. Other parameters
+    as in ``vit_demo.methods``.
     """
     patches, found = len(sequence_patches(model, images, **options)[1]), list[Tensor]()
     kept, done = options.get("kept_patches"), 0
