@@ -3,7 +3,7 @@
 import json
 import re
 
-from scripts.words import FRONTEND, LANGUAGES, page_words, read_language
+from scripts.translations import FRONTEND, LANGUAGES, page_words, read_language
 from vit_demo.weights import PRESETS
 
 from ..asynchronous import PATIENCE

@@ -16,7 +16,7 @@ from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.method_docs import lesson
 from vit_demo.web.requests.parse import ResultRequest
-from vit_demo.weights.trained import trained_preset
+from vit_demo.weights.kept_networks import trained_preset
 
 from .choosing import STAGE, open_page, open_section, wait_a_moment
 

@@ -43,18 +43,10 @@ def head_logits(
     progress: Progress | None = None,
     **options: Unpack[PassOptions],
 ) -> Tensor:
-    """The logits of one image with different heads silent.
+    """The logits ``[M, classes]`` float32 of one image in M passes, with other heads silent in each.
 
-    Args:
-        model: In eval mode.
-        images: ``[1, C, height, width]``, normalised.
-        silent: bool ``[M, blocks, H]``: which heads are silent in each pass.
-        batch_size: Passes at once; for None as many as fit.
-        progress: Called after every batch.
-        **options: As in ``TracedViT.forward``.
-
-    Returns:
-        ``[M, classes]`` float32.
+    ``silent`` is bool ``[M, blocks, H]``. ``batch_size`` passes run at once, for None as many as fit. Other parameters
+    as in ``vit_demo.methods``.
     """
     patches, found = len(sequence_patches(model, images, **options)[1]), list[Tensor]()
     kept, done = options.get("kept_patches"), 0
@@ -116,7 +108,7 @@ def sufficient_heads(
 
 
 class _HeadSearch(Search):
-    """The same with heads in place of patches."""
+    """A search for heads in place of patches."""
 
     def parts(self) -> tuple[tuple[int, int], Tensor]:
         shape = (self.model.config.depth, self.model.config.num_heads)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 
 import vit_demo
-from scripts.words import read_language
+from scripts.translations import read_language
 from vit_demo.defaults import ENOUGH_SHARE
 from vit_demo.web.catalog import method_docs
 from vit_demo.web.catalog.example_digits import example_picture

@@ -33,7 +33,7 @@ _COMMENT = re.compile(r"^\s*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
 _REMARK = re.compile(r"(?<=[;,{}()\[\]]) // .*$", re.MULTILINE)
 _TYPE = re.compile(r"/\*\* @type [^*]*\*/ ")
 _MARK = re.compile(r'\benglish\(\s*("(?:[^"\\\n]|\\.)*"),?\s*\)')
-_INDENTATION = re.compile(r"^\s+", re.MULTILINE)
+_CSS_SPACE = re.compile(r"^\s+|(?<=[{};,(])\n\s*", re.MULTILINE)
 _CSS_COMMENT = re.compile(r"[ \t]*/\*(?:(?!\*/)(?:.|\n))*\*/[ \t]*$", re.MULTILINE)
 
 
@@ -43,8 +43,8 @@ def read(name: str) -> str:
 
 
 def read_styles(*names: str) -> str:
-    """Joins style sheets, without indentation and comments at the ends of lines; paths as in `read`."""
-    return _INDENTATION.sub("", _CSS_COMMENT.sub("", "\n".join(map(read, names))))
+    """Joins style sheets, without needless spaces and comments at the ends of lines; paths as in `read`."""
+    return _CSS_SPACE.sub("", _CSS_COMMENT.sub("", "\n".join(map(read, names))))
 
 
 def stage_styles(views: Iterable[str]) -> str:
