@@ -38,13 +38,14 @@ def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks heads", description=__doc__.splitlines()[0])
     parser.add_argument("--network", default="vit_tiny_patch16_224", help="of timm (%(default)s)")
+    parser.add_argument("--pixels", type=int, default=224, help="side of the picture (%(default)s)")
     parser.add_argument("--repeats", type=int, default=3, help="turns (%(default)s)")
     parser.add_argument("--batch-size", type=int, default=16, help="passes at once (%(default)s)")
     options = parser.parse_args()
     print(machine())
     torch.manual_seed(0)
-    network = timm.create_model(options.network).eval()
-    size, blocks, heads = network.pretrained_cfg["input_size"], len(network.blocks), network.blocks[0].attn.num_heads
+    network = timm.create_model(options.network, img_size=options.pixels).eval()
+    size, blocks, heads = (3, options.pixels, options.pixels), len(network.blocks), network.blocks[0].attn.num_heads
     width = network.blocks[0].attn.proj.in_features // heads
     pixels = torch.randn(size)
     ex = vit_demo.explore(pixels, network)
@@ -86,7 +87,8 @@ def main() -> None:
             run()
             seconds[name].append(time.perf_counter() - started)
     difference = (torch.from_numpy(ex.head_effects(target)) - loop()).abs().max()
-    print(f"{options.network}, {blocks} x {heads} heads; effects differ by {difference:.1e} from those of the loop\n")
+    print(f"{options.network}, {options.pixels} pixels, {blocks} x {heads} heads")
+    print(f"effects differ by {difference:.1e} from those of the loop\n")
     print("| | of | times |", "|---|---|---:|", sep="\n")
     for name, other in (
         ("head_effects", "plain passes, in batches"),

@@ -28,7 +28,7 @@ from vit_demo.web.frontend import modules
 from vit_demo.web.guard.headers import LARGE_ASSET
 from vit_demo.web.requests.payload import data_url
 from vit_demo.weights import PRESETS
-from vit_demo.weights.taught import taught_preset, to_link
+from vit_demo.weights.taught_heads import taught_preset, to_link
 
 TEMPLATES = Path(gradio.__file__).parent / "templates" / "frontend"
 SLOW = "local_surrogate"

@@ -18,12 +18,12 @@ from vit_demo.defaults import (
 )
 from vit_demo.features.kmeans import MAX_SEGMENTS, MIN_SEGMENTS
 from vit_demo.images import reading
-from vit_demo.service import limits
+from vit_demo.service import job_limits
 from vit_demo.web import server
 from vit_demo.web.api import mcp
 from vit_demo.web.guard import bodies, event_checks, log, protocol, security, uploads, visitor
 from vit_demo.web.requests import teaching
-from vit_demo.weights import preset, taught
+from vit_demo.weights import preset, taught_heads
 from vit_demo.words import texts
 
 ROOT = Path(__file__).parent.parent
@@ -34,8 +34,8 @@ TOLD = {
         f"A file is deleted an hour after its last use, within seconds if the folder exceeds "
         f"{uploads.UPLOAD_FOLDER_BYTES // GB} GB, half of what its disk has for it or "
         f"{uploads.UPLOAD_FOLDER_FILES:,} files",
-        f"| {limits.GRACE:.0f} s after the page last asked for it, about 15 s after an API caller left, after "
-        f"{limits.JOB_SECONDS / 60:.0f} minutes in any case |",
+        f"| {job_limits.GRACE:.0f} s after the page last asked for it, about 15 s after an API caller left, after "
+        f"{job_limits.JOB_SECONDS / 60:.0f} minutes in any case |",
         f"| {event_checks.MAX_EVENTS_OF_ONE}; {security.MAX_REQUESTS_OF_ONE}, or {security.MAX_REQUESTS_WHEN_FULL} "
         f"once {security.MAX_REQUESTS} are under way in all |",
         f"| {security.REQUESTS_PER_SECOND} requests with a body, {security.BODY_BYTES_PER_SECOND // MB} MB of bodies "
@@ -46,7 +46,7 @@ TOLD = {
         f"{security.REFUSED_SECONDS:.0f} s",
         f"| {MAX_TAUGHT_CLASSES} from {MAX_TAUGHT_PICTURES} pictures a request; what the head reads of "
         f"{MAX_TAUGHT_PICTURES} pictures of an address, {teaching.MAX_TOKENS:,} in all, an hour; a link of "
-        f"{taught.MAX_LINK >> 10} kB |",
+        f"{taught_heads.MAX_LINK >> 10} kB |",
         f"| {bodies.MAX_EVENT_BYTES // MB} MB, {bodies.MAX_EVENT_VALUES:,} values, counted before they are parsed, "
         f"{bodies.MAX_DEPTH} within each other |",
         f"| {MAX_VISITOR_WORDS}, of {texts.MAX_CHARACTERS} characters each |",

@@ -226,6 +226,12 @@ def check_module(name: str, arguments: list[str]) -> None:
     assert all(f'"{word}"' in source for word in arguments if word.startswith("--"))
 
 
+def test_which_heads_matter_is_answered_in_ten_lines() -> None:
+    _, _, after = (ROOT / "docs" / "python.md").read_text(encoding="utf-8").partition("## Heads\n")
+    code = after.partition("```python\n")[2].partition("```")[0]
+    assert 'head_effects("tabby cat", against="lion")' in code and len(list(filter(None, code.split("\n")))) <= 10
+
+
 def test_what_readme_names_is_there_after_its_first_command():
     named = re.findall(r"[\w/.-]+\.(?:png|jpe?g|webp)", (ROOT / "README.md").read_text(encoding="utf-8"))
     written = {"cat.png"}

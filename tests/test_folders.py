@@ -20,7 +20,7 @@ from vit_demo.errors import InputError
 from vit_demo.inference.sequence import find_class
 from vit_demo.training.labelled_folder import folder_classes, labelled_folders, labelled_pictures
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.weights.taught import check_labels
+from vit_demo.weights.taught_heads import check_labels
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need a permission there")
 NFC, NFD = normalize("NFC", "Käse"), normalize("NFD", "Käse")

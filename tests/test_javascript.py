@@ -23,6 +23,7 @@ from vit_demo.service.engine import Engine
 from vit_demo.service.source import Source
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.frontend.constants import constants, method_entries
+from vit_demo.web.requests import heads
 from vit_demo.web.requests.film import FilmRequest, film_result
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import block_payload, encode, payload
@@ -174,6 +175,8 @@ def steps_fixture(result: Exploration) -> dict[str, Any]:
     return {
         "shared": network_steps(result),
         "block": block_steps(result, StepRequest(patch, block=2, head=1)),
+        "contributions": heads.contributions(result, heads.HeadsRequest()),
+        "logit": float(result.logits.max()),
         "query": patch,
         "similarity": (unit @ unit[patch]).tolist(),
         "probabilities": [probability for _, probability in result.top(5)],

@@ -14,7 +14,7 @@ import pytest
 
 from vit_demo import resources
 from vit_demo.inference import networks
-from vit_demo.service import limits
+from vit_demo.service import job_limits
 from vit_demo.web import server
 
 from .asynchronous import run, until
@@ -35,7 +35,7 @@ def test_a_containers_limit_is_the_limit(written, expected, tmp_path, monkeypatc
 def test_models_jobs_and_results_follow_the_limit(monkeypatch):
     """As in a container of 2 GiB: together they leave half of it to the process itself."""
     monkeypatch.setattr(resources, "memory_limit", lambda: 2 << 30)
-    found = runpy.run_path(networks.__file__) | runpy.run_path(limits.__file__)
+    found = runpy.run_path(networks.__file__) | runpy.run_path(job_limits.__file__)
     assert (found["MODEL_BYTES"], found["MEMORY"], found["RESULT_BYTES"]) == (512 << 20, 256 << 20, 64 << 20)
 
 

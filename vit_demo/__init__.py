@@ -122,7 +122,7 @@ def load(model: "str | os.PathLike[str]", *, patch_size: int | None = None, devi
     from vit_demo.trace import OwnViT
     from vit_demo.weights import find_preset
     from vit_demo.weights.checkpoints import load_model
-    from vit_demo.weights.taught import with_classes
+    from vit_demo.weights.taught_heads import with_classes
 
     place = find_device(device)
     with torch.inference_mode(False):  # as in load_checkpoint

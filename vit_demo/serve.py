@@ -26,7 +26,7 @@ from vit_demo.errors import BusyError, InputError
 from vit_demo.inference.forward import forward_batch, forward_with_trace
 from vit_demo.service.backend import Call, decode, encode
 from vit_demo.service.engine import Engine, install_engine
-from vit_demo.service.limits import POOLS
+from vit_demo.service.job_limits import POOLS
 from vit_demo.web.catalog.menu import default_photo_preset
 from vit_demo.web.server import asgi_app
 from vit_demo.weights import DEFAULT_PRESETS, Preset

@@ -77,6 +77,8 @@ def test_a_planted_place_is_named_first(place):
     values = maps.astype(float)
     mean, others = (sum(part) / 30 for part in (values[:30], values[30:60]))
     assert np.allclose(first.mean_map, mean, atol=1e-5) and np.allclose(first.difference, mean - others, atol=1e-5)
+    far = [np.abs(values[index] - mean).sum() for index in first.indices]
+    assert far == sorted(far) and first.files == [f"{index}" for index in first.indices], "the most typical first"
     again = groups_of(rows(labels), maps, none(120))
     assert [group.files for group in again] == [group.files for group in found]
 

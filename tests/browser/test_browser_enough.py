@@ -123,10 +123,10 @@ def test_who_changes_the_answer_is_told_with_how_many_squares_and_the_best_is_ke
             page.mouse.click(*middle_of(page.locator(".picture"), *square, 4, 4))
 
     flip((0, 0), (1, 1), (2, 1))
-    headline.get_by_text("You made it say 3 with 3 squares.").wait_for()
+    headline.get_by_text("You made it say 3 by rubbing out 3 squares.").wait_for()
     headline.get_by_text("Can you do it with fewer?").wait_for()
     flip((0, 0))
-    headline.get_by_text("You made it say 3 with 2 squares.").wait_for()
+    headline.get_by_text("You made it say 3 by rubbing out 2 squares.").wait_for()
     settle_address(page)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     with page.expect_download() as download:

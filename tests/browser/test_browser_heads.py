@@ -5,6 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from vit_demo import explore
+from vit_demo.web.catalog.example_digits import example_picture
+
 from ..percentages import percentage
 from .choosing import STAGE, Page, open_page, rub, settle_address, shown_result, wait_until
 
@@ -63,7 +66,7 @@ def test_squares_and_heads_have_one_undo_and_a_link_holds_both(heads: Page, addr
     rub(heads)
     heads.locator(".picture").click(position={"x": 20, "y": 20})
     wait_until(heads, lambda: heads.evaluate(f"{STAGE}.current().dropped.length") == 1 and silent(heads) == [[0, 0]])
-    assert plain(heads.inner_text(".headline")).startswith("Without 1 head it")
+    assert plain(heads.inner_text(".headline")).startswith("Without 1 head and 1 square it")
     settle_address(heads)
     link = heads.url
     heads.locator(".undo").click()
@@ -78,6 +81,16 @@ def test_squares_and_heads_have_one_undo_and_a_link_holds_both(heads: Page, addr
     open_page(heads, f"{address}#digit=8&silent=99.1,2.1")  # a head that is not there: said, and left out
     heads.get_by_text("There is no block 98").first.wait_for()
     wait_until(heads, lambda: heads.evaluate(f"{STAGE}.choices.silent") is None and silent(heads) == [])
+    heads.goto("about:blank")
+    columns = "digits-small:7:rollout,digits-small:7:rollout::silent"  # one beside the other
+    heads.goto(f"{address}#digit=8&patch_size=7&silent=3.1,4.3,5.1,5.3,6.3&section=compare&columns={columns}")
+    silenced = explore(example_picture(8), "digits-small", patch_size=7)
+    silenced = silenced.without(heads=[(2, 0), (3, 2), (4, 0), (4, 2), (5, 2)])
+    [(label, share)] = silenced.top(1)
+    assert label == "3"
+    heads.locator(".compare .column", has_text=f"{label}, {percentage(share)}").wait_for()
+    predictions = [plain(text) for text in heads.locator(".compare dd:first-of-type").all_inner_texts()]
+    assert predictions == ["8, >99.9 %", f"3, {plain(percentage(share))}"]
 
 
 def test_bars_are_effects_and_the_least_important_are_silenced_until_the_answer_would_change(heads: Page) -> None:
@@ -91,11 +104,15 @@ def test_bars_are_effects_and_the_least_important_are_silenced_until_the_answer_
     np.testing.assert_allclose(widths, expected, atol=0.02)
     gains = bars.evaluate_all("(bars) => bars.map((bar) => bar.classList.contains('gains'))")
     assert gains == (effects.T.ravel() < 0).tolist()
+    mute(heads, 0, 0)
+    heads.locator(".worth .found", has_text="of before").wait_for()
+    heads.locator(".undo-heads").click()
+    heads.locator(".worth .found", has_text="loses without each head").wait_for()
     heads.get_by_role("button", name="Silence the least important").click()
     heads.locator(".worth .found", has_text="It keeps").wait_for()
     found = whole.enough_heads(share=0.9)
     assert found
-    stay = {tuple(head) for head in found.patches}
+    stay = {tuple(head) for head in found.heads}
     gone = [[block, head] for block in range(6) for head in range(4) if (block, head) not in stay]
     wait_until(heads, lambda: silent(heads) == gone)
     label = whole.top(1)[0][0]

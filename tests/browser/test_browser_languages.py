@@ -3,7 +3,7 @@
 import json
 import re
 
-from scripts.words import FRONTEND, LANGUAGES, page_words, read_language
+from scripts.translations import FRONTEND, LANGUAGES, page_words, read_language
 from vit_demo.weights import PRESETS
 
 from ..asynchronous import PATIENCE
@@ -227,7 +227,7 @@ def test_the_lessons_are_in_the_page_s_language_and_theme(browser: Browser, addr
     answers = "document.querySelectorAll('td details[open]').length"
     assert lessons.evaluate(answers) == 0
     lessons.locator("th summary").click()
-    lessons.wait_for_function(f"{answers} === 13")
+    lessons.wait_for_function(f"{answers} === 14")
     lessons.get_by_role("link", name="Français").click()
     lessons.wait_for_selector("html[lang=fr]")
     assert lessons.evaluate(colour) == "rgb(19, 20, 24)" and not problems, "the policy allows the page's script"

@@ -1,5 +1,7 @@
 """The section Step by step, as a visitor walks through it: keyboard, clicks and questions, against the package."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -113,6 +115,27 @@ def test_one_head_is_that_of_the_package(page: Page, address: str) -> None:
         if name.startswith("row "):
             i, j = (int(word) - 1 for word in name.replace("row ", "").split(", column "))
             assert float(share.split("\u00a0")[0]) == pytest.approx(100 * expected[i, j], abs=0.06)
+
+
+def test_the_bars_of_heads_sum_to_the_logit_of_the_package(page: Page, address: str) -> None:
+    open_tour(page, address)
+    go_to(page, 5)
+    figure(page).locator(".parts").wait_for()
+    parts = vit_demo.explore(example_picture(7), "digits-small").contributions()
+    numbers = [float(text.replace("−", "-")) for text in figure(page).locator(".parts small").all_inner_texts()[5:]]
+    table = np.array(numbers).reshape(6, 5)
+    np.testing.assert_allclose(table, np.concatenate([parts.heads, parts.mlps[:, None]], 1), atol=0.006)
+    *terms, total = (float(found) for found in re.findall(r"-?[\d.]+", written(page)))
+    assert len(terms) == 4 and sum(terms) == pytest.approx(total, abs=0.03)
+    assert total == pytest.approx(parts.logit, abs=0.006)
+    assert table.sum() + terms[2] + terms[3] == pytest.approx(total, abs=0.2), "each bar's number is rounded"
+    figure(page).locator("[data-key='part 4.2']").click()
+    page.locator(".steps .picture-caption", has_text="in head 3 of block 5").wait_for()
+    assert figure(page).locator(".parts [aria-pressed=true]").get_attribute("data-key") == "part 4.2"
+
+
+def written(page: Page) -> str:
+    return figure(page).locator(".parts + .arithmetic").inner_text().replace("−", "-")
 
 
 def test_a_question_hides_the_answer_until_it_is_answered(page: Page, address: str) -> None:

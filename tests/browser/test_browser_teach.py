@@ -16,7 +16,7 @@ from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.method_docs import lesson
 from vit_demo.web.requests.parse import ResultRequest
-from vit_demo.weights.trained import trained_preset
+from vit_demo.weights.kept_networks import trained_preset
 
 from .choosing import STAGE, open_page, open_section, wait_a_moment
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SHORTCUT = lesson(13)
 TURNS = (0.0, 0.15, -0.15)
-ACCURACY = "Tested on each picture after learning from all others: {0} of {0} are right, {1} by guessing."
+ACCURACY = "Tested on each picture after learning from all others: {0} of {0} are right; guessing would get {1}."
 
 DROP = """(box, contents) => {
   const data = new DataTransfer();
@@ -122,6 +122,15 @@ def test_two_symbols_are_taught_looked_into_and_sent_by_a_link(page: Page, addre
     other.wait_for_function(f"{STAGE}.current()?.source.preset.startsWith('taught-')")
     assert predictions(other) == pytest.approx(shown, abs=1e-3)
     assert other.evaluate(f"{STAGE}.current().source.preset") == preset.name
+
+
+def test_an_example_that_is_named_is_not_among_those_of_the_other_class(page: Page, address: str) -> None:
+    open_page(page, f"{address}#digit=8&patch_size=7")
+    page.locator(".ask .link").click()
+    page.locator("[data-teach=name]").fill("3")
+    page.locator("[data-teach=name]").press("Enter")
+    page.locator("[data-teach=accuracy]", has_text="2 more “3”, please").wait_for()
+    assert [boxes(page).nth(i).locator(".pictures img").count() for i in range(2)] == [1, 8]
 
 
 def test_what_it_calls_a_digit_is_named_below_the_answer_taught_tricked_and_asked_for_by_a_link(

@@ -12,7 +12,7 @@ import torch
 
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.weights.trained import trained_network
+from vit_demo.weights.kept_networks import trained_network
 
 from .choosing import Locator, Page, open_page, open_section
 
@@ -178,7 +178,7 @@ def test_a_digit_that_it_gets_wrong_is_looked_into_beside_the_network_before_tra
 
 
 def test_a_link_to_a_network_that_is_gone_offers_to_train_it_again(opened: Page) -> None:
-    from vit_demo.weights import trained
+    from vit_demo.weights import kept_networks
 
     fields = change(opened)
     fields.locator("[name=pos_embed]").select_option(label="none")
@@ -188,9 +188,9 @@ def test_a_link_to_a_network_that_is_gone_offers_to_train_it_again(opened: Page)
     opened.wait_for_function("document.querySelector('.stage').__stage.current()?.source.preset.startsWith('yours-')")
     link, name = opened.url, opened.evaluate("document.querySelector('.stage').__stage.current().source.preset")
     assert "training=12,0,1000,0.002" in link and "pos_embed:none" in link
-    first = trained.trained_network(name).model
-    for name in list(trained.networks._kept):
-        trained.networks._drop(name)
+    first = kept_networks.trained_network(name).model
+    for name in list(kept_networks.networks._kept):
+        kept_networks.networks._drop(name)
     again = opened.context.new_page()
     again.goto(link)
     box = again.locator(".train")
@@ -199,7 +199,7 @@ def test_a_link_to_a_network_that_is_gone_offers_to_train_it_again(opened: Page)
     box.get_by_role("button", name="Look into it").click()
     again.wait_for_function("document.querySelector('.stage').__stage.current()?.source.preset.startsWith('yours-')")
     name = again.evaluate("document.querySelector('.stage').__stage.current().source.preset")
-    second = trained.trained_network(name).model
+    second = kept_networks.trained_network(name).model
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
     again.close()
 

@@ -1,6 +1,7 @@
 import io
 import json
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import transformers
 from PIL import Image
 
 import vit_demo
-from vit_demo.cli import main
+from vit_demo.cli import main, output
 from vit_demo.render import contact_sheet
 
 TINY = ["--preset", "digits-tiny", "--patch-size", "7"]
@@ -174,6 +175,13 @@ def test_explain_reads_standard_input(seven, tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out.startswith("7 ") and (tmp_path / "image-libra_fullgrad.png").is_file()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"no picture")))
     assert main(command) == 2
+
+
+def test_a_bar_moves_within_each_map():
+    bar = SimpleNamespace(refresh=lambda: None, set_description_str=lambda *_, **__: None)
+    move = output.map_progress(bar, "seven.png", 3)
+    places = [bar.n, *((move(done, total), bar.n)[1] for done, total in ((1, 4), (4, 4), (0, 0)))]
+    assert places == [3, 3.25, 4, 3]
 
 
 def test_the_progress_bar_is_on_a_terminal_only(seven, tmp_path, capsys, monkeypatch):

@@ -56,6 +56,43 @@ def test_explain_without_heads(seven, tmp_path, capsys):
     assert f", without 1 of its {heads} heads" in capsys.readouterr().out
 
 
+def test_a_report_names_what_is_silent(seven, tmp_path, capsys):
+    page = tmp_path / "report.html"
+    command = ["explain", str(seven), "--preset", "digits-tiny", "--method", "rollout", "--html", str(page)]
+    for heads, words in (([], None), (["--without-heads", "2.1,1.0"], "Silent: heads 1.0, 2.1, counted from 0.")):
+        assert main([*command, *heads]) == 0
+        assert ("Silent" in page.read_text()) == bool(words) and (words or "") in page.read_text()
+    capsys.readouterr()
+    ex = vit_demo.explore(seven, "digits-tiny").without(heads=[(1, 0)], blocks=[0], mlps=[1, 2])
+    vit_demo.report([ex], page, ["rollout"])
+    assert "Silent: heads 1.0; blocks 0; MLPs 1, 2, counted from 0." in page.read_text()
+
+
+TOO_MANY = ",".join(f"{i}.0" for i in range(10_000))
+BAD = {
+    "a head that is not there": ("0.99", "no head 99"),
+    "a block that is not there": ("99.0", "no block 99"),
+    "ten thousand": (TOO_MANY, "at most 1000"),
+    "a double": ("1.0,2.1,1.0", "named twice"),
+    "another spelling": ("1.0,01.0", "block.head"),
+    "a head from the end": ("1.-1", "block.head"),
+    "a lonely block": ("1", "block.head"),
+    "none": ("", "block.head"),
+}
+
+
+@pytest.mark.parametrize(("heads", "message"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize("command", ["heads", "explain"])
+def test_bad_heads_get_one_sentence(seven, tmp_path, capsys, command, heads, message):
+    arguments = [command, str(seven), "--preset", "digits-tiny", "--out", str(tmp_path), "--without-heads", heads]
+    try:
+        code = main(arguments)
+    except SystemExit as ended:
+        code = ended.code
+    said = capsys.readouterr().err.strip()
+    assert code and message in said and len(said.splitlines()) == 1 and len(said) < 250
+
+
 def test_a_network_that_is_no_sum_has_effects_alone(seven, tmp_path, capsys, monkeypatch):
     from vit_demo.errors import InputError
     from vit_demo.inference.exploration import Exploration

@@ -173,14 +173,14 @@ def test_few_heads_are_enough():
     ex = vit_demo.explore(SQUARE, timm_vit()())
     seen = []
     found = ex.enough_heads(progress=lambda done, total: seen.append((done, total)))
-    assert found.is_minimal and 0 < len(found.patches) < DEPTH * HEADS and found.prediction == ex.logits.argmax()
+    assert found.is_minimal and 0 < len(found.heads) < DEPTH * HEADS and found.prediction == ex.logits.argmax()
     totals = {total for _, total in seen}
     assert len(totals) == 1 and max(done for done, _ in seen) <= min(totals) and seen == sorted(seen)
     all_heads = set(product(range(DEPTH), range(HEADS)))
-    kept = ex.without(heads=all_heads - set(found.patches))
+    kept = ex.without(heads=all_heads - set(found.heads))
     assert kept.logits.argmax() == ex.logits.argmax()
     assert kept.probabilities[found.prediction] == pytest.approx(found.probability, abs=1e-5)
-    for head in found.patches:
-        if len(found.patches) > 1:
-            fewer = ex.without(heads=(all_heads - set(found.patches)) | {head})
+    for head in found.heads:
+        if len(found.heads) > 1:
+            fewer = ex.without(heads=(all_heads - set(found.heads)) | {head})
             assert fewer.logits.argmax() != ex.logits.argmax()

@@ -10,6 +10,7 @@ from torch import nn
 
 import vit_demo
 from vit_demo.errors import InputError, LabelError
+from vit_demo.scores import as_text
 from vit_demo.trace import adapt
 from vit_demo.web.notebook import to_html
 from vit_demo.web.requests.payload import payload
@@ -41,6 +42,14 @@ def logits_of(module: nn.Module, pixels: torch.Tensor = PIXELS, kept=None) -> to
             found = module(pixels[None])
             return (found if isinstance(found, torch.Tensor) else found["logits"])[0]
         return adapt(module, 32)(pixels[None], kept_patches=torch.tensor([kept]))[0].double()
+
+
+@pytest.mark.parametrize(
+    ("score", "text"),
+    [(0, "<0.1 %"), (9e-4, "<0.1 %"), (0.001, "0.1 %"), (0.9994, "99.9 %"), (0.9996, ">99.9 %"), (1, "100.0 %")],
+)
+def test_no_score_is_a_rounded_0_or_100(score, text):
+    assert as_text(score, "softmax") == as_text(score, "sigmoid") == text
 
 
 @pytest.mark.parametrize(

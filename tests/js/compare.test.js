@@ -31,6 +31,12 @@ test("a column's source differs in model and patch size only, with all patches",
     dropped: [],
     silent: [],
   });
+  const column = { preset: "b", patchSize: 7, without: true };
+  assert.deepEqual(
+    sourceOf(source, column, [[1, 0]]).silent,
+    [[1, 0]],
+    "or without the heads that are silent on the stage",
+  );
 });
 
 test("a column of a model that takes words has those of the picture's, another one none", () => {

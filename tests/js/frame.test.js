@@ -213,7 +213,7 @@ test("every bar keeps its mark of before, and the rivals are the two that lead n
 test("the rope says how many times as likely, and its knot is the logarithm of that, nearer to who leads", () => {
   const whole = ten(0.9, 0.05);
   for (const [seven, three, times] of [
-    [0.48, 0.48, "7 and 3 are as likely|3 and 7 are as likely"],
+    [0.48, 0.48, "7 and 3 are equally likely|3 and 7 are equally likely"],
     [0.6, 0.3, "7 is 2.0 times as likely as 3"],
     [0.3, 0.6, "3 is 2.0 times as likely as 7"],
     [0.96, 0.004, "7 is 240 times as likely as 3"],
@@ -318,15 +318,15 @@ test("who changes the answer is told with how many squares, and what to try next
         .trim(),
     );
   const found = { patches: [1, 2], dropped: [1, 2], is_minimal: true };
-  assert.equal(said({}), "You made it say 3 with 3 squares. Can you do it with fewer?");
-  assert.equal(said({}, [4]), "You made it say 3 with 1 square. Can you do it with fewer?");
-  assert.equal(said({ best: 3 }), "You made it say 3 with 3 squares. Can you do it with fewer?");
-  assert.equal(said({ best: 2 }), "You made it say 3 with 3 squares. Your best: 2.");
-  assert.equal(said({ best: 2, found }), "You made it say 3 with 3 squares. The fewest known: 2.");
-  const last = "You made it say 3 with 2 squares. No fewer are known. Can you make it say 0?";
+  assert.equal(said({}), "You made it say 3 by rubbing out 3 squares. Can you do it with fewer?");
+  assert.equal(said({}, [4]), "You made it say 3 by rubbing out 1 square. Can you do it with fewer?");
+  assert.equal(said({ best: 3 }), "You made it say 3 by rubbing out 3 squares. Can you do it with fewer?");
+  assert.equal(said({ best: 2 }), "You made it say 3 by rubbing out 3 squares. Your best: 2.");
+  assert.equal(said({ best: 2, found }), "You made it say 3 by rubbing out 3 squares. The fewest known: 2.");
+  const last = "You made it say 3 by rubbing out 2 squares. No fewer are known. Can you make it say 0?";
   assert.equal(said({ found }, [1, 3]), last);
   const photo = ten(0.02, 0.9, { dropped: [1, 2, 3], pixelated: false });
-  assert.equal(said({}, [], photo), "You made it say 3 with 3 squares. Can you do it with fewer?");
+  assert.equal(said({}, [], photo), "You made it say 3 by rubbing out 3 squares. Can you do it with fewer?");
   assert.match(
     plain(frame({ verb: "rub", result: whole, beat: 2 }).headline.next),
     /^Someone needed 2 squares .* You\?$/,
@@ -415,7 +415,7 @@ test("a square is guessed before the colours are shown, and then told what it co
   const rub = (part) => frame({ verb: "rub", result: whole, ...part });
   assert.equal(rub({}).guess, "offer");
   const unsure = { result: ten(0.4) };
-  const never = [unsure, { verb: "draw" }, { live: true }, { isTried: true }, { found: { patches: [1] } }];
+  const never = [unsure, { verb: "draw" }, { live: true }, { found: { patches: [1] } }];
   for (const part of never) assert.equal(rub(part).guess, "none", JSON.stringify(part));
   assert.equal(rub({ result: resultOf([0.9, 0.1], { scores: "sigmoid" }) }).guess, "none");
   assert.equal(rub({ result: ten(0.9, 0.02, { dropped: [4] }), whole }).guess, "none");
@@ -426,5 +426,7 @@ test("a square is guessed before the colours are shown, and then told what it co
   const told = (patch, all = losses) => plain(rub({ guess: { patch, losses: all } }).headline.text);
   assert.equal(told(6), "Right: it needs row 2, column 3 most. Without it 7 keeps 45.0 %.");
   assert.equal(told(15), "Not this one: it needs row 2, column 3 most. Without it 7 keeps 45.0 %.");
+  const slight = losses.map((loss) => loss / 100);
+  assert.equal(told(6, slight), "It needs no single square: without any one of them 7 keeps 89.4 %.");
   assert.equal(told(15, null), "You marked row 4, column 4 …", "while it is computed");
 });

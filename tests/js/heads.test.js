@@ -6,6 +6,13 @@ import { test } from "node:test";
 import "./helpers.js";
 import { createDropping } from "../../vit_demo/web/frontend/stage/dropping.js";
 import { frameOf, isWhole } from "../../vit_demo/web/frontend/stage/frame.js";
+import {
+  captionOf,
+  commandOf,
+  nameOf,
+  pythonOf,
+  valuesOf,
+} from "../../vit_demo/web/frontend/stage/views/download/description.js";
 
 const whole = { run: "whole", dropped: [], silent: [], numPatches: 4, source: { digit: "data:" } };
 
@@ -88,23 +95,63 @@ test("the headline says what it comes to without heads", () => {
     [1, 0],
     [3, 2],
   ];
-  const told = (result, verb) => {
+  const frame = (result, verb) => {
     const choices = { pinned: null, hovered: null };
     const given = { verb, task: "digits", result, whole: all, live: false, moments: [], at: null, choices };
-    return frameOf({ ...given, isOwn: true, isTried: true })
-      .headline.text.replaceAll("\u00a0", " ")
-      .replaceAll("*", "");
+    return frameOf({ ...given, isOwn: true, isTried: true });
   };
+  const told = (result, verb) => frame(result, verb).headline.text.replaceAll("\u00a0", " ").replaceAll("*", "");
   for (const verb of ["draw", "rub", "look"]) {
     assert.equal(told(resultOf(8, 0.9, { silent: heads }), verb), "Without 2 heads it still says 8: 90.0 %.");
     assert.equal(told(resultOf(3, 0.9, { silent: [[0, 0]] }), verb), "Without 1 head it says 3: 90.0 %.");
-    const unsure = "It is unsure: 8 45.0 %, 9 27.5 %.";
+    const unsure = "Without 2 heads it is unsure: 8 45.0 %, 9 27.5 %.";
     assert.equal(told(resultOf(8, 0.45, { silent: heads }), verb), unsure);
-    const both = resultOf(8, 0.9, { silent: heads, dropped: [1] });
-    assert.equal(told(both, verb), "Without 2 heads it still says 8: 90.0 %.", "whose squares are hatched");
+    assert.equal(told(resultOf(8, 0.55, { silent: heads }), verb), "Without 2 heads it leans to 8: 55.0 %.");
+    const both = (squares, probability = 0.9) => resultOf(8, probability, { silent: heads, dropped: squares });
+    assert.equal(told(both([1]), verb), "Without 2 heads and 1 square it still says 8: 90.0 %.");
+    assert.equal(told(both([1, 2, 3]), verb), "Without 2 heads and 3 squares it still says 8: 90.0 %.");
+    assert.match(told(both([1, 2, 3], 0.45), verb), /^Without 2 heads and 3 squares it is unsure: 8 45.0 %/);
   }
+  const unsure = frame(resultOf(8, 0.45, { silent: heads }), "draw");
+  assert.deepEqual([unsure.doubt, unsure.answers.isUnsure, unsure.ask], ["unsure", true, "none"]);
+  assert.match(unsure.mechanism, /and is unsure\.$/);
+  const photo = { ...resultOf(8, 0.9, { silent: heads }), predictions: [], pixelated: false };
+  assert.equal(told(photo, "look"), "The network reads the photo without 2 heads.");
   assert.deepEqual(
     [all, resultOf(8, 0.9, { silent: heads }), resultOf(8, 0.9, { dropped: [1] })].map((one) => isWhole(one, all)),
     [true, false, false],
   );
+});
+
+test("what is saved names the silent heads", () => {
+  const method = {
+    ...{ label: "Rollout", unit: "share", uses: [], classSpecific: false },
+    subject: () => "Rollout",
+    format: String,
+  };
+  const saved = (silent) => ({
+    ...{ name: "rollout", method, methods: { rollout: method }, view: {}, map: Float32Array.of(0.5) },
+    curves: { measured: () => [] },
+    result: {
+      ...{ silent, dropped: [], numPatches: 16, rows: 4, columns: 4, pixelated: true },
+      predictions: [{ index: 8, name: "8", label: "8", probability: 0.9, scores: "softmax" }],
+      source: { preset: "digits-small", patch_size: 7, dropped: [], silent },
+    },
+  });
+  const two = saved([
+    [1, 0],
+    [3, 2],
+  ]);
+  assert.match(
+    captionOf(two).join("\n").replaceAll("\u00a0", " "),
+    /prediction 8, 90.0 % without 2 heads \(2.1, 4.3\)/,
+  );
+  assert.equal(nameOf(two), "drawing-8-rollout-without-2.1-4.3-digits-small-7");
+  assert.match(pythonOf(two), /ex\.without\(heads=\[\[1,0\],\[3,2\]\]\)/);
+  assert.match(commandOf(two), /--without-heads 1\.0,3\.2$/);
+  assert.deepEqual(valuesOf(two, null).silent, two.result.silent);
+  const many = saved(Array.from({ length: 9 }, (_, head) => [0, head]));
+  assert.equal(nameOf(many), "drawing-8-rollout-without-9-heads-digits-small-7");
+  assert.equal(nameOf(saved([])), "drawing-8-rollout-digits-small-7");
+  assert.doesNotMatch(captionOf(saved([])).join(), /without/);
 });

@@ -134,8 +134,9 @@ test("a link gives back its state", () => {
     },
     tour: { step: 4, patch: 3, block: 0, head: 2, filter: 11, fromClassToken: true },
     compare: [
-      { preset: "photos-tiny", patchSize: 12, method: "attention", label: null },
-      { preset: "org/model@v1.0", patchSize: 16, method: "relevance", label: 0 },
+      { preset: "photos-tiny", patchSize: 12, method: "attention", label: null, without: false },
+      { preset: "org/model@v1.0", patchSize: 16, method: "relevance", label: 0, without: true },
+      { preset: "photos-tiny", patchSize: 12, method: "rollout", label: null, without: true },
     ],
     network: {
       start: "MNIST from scratch",
@@ -299,7 +300,10 @@ test("of a view, what makes no sense is as at first, and the rest counts", () =>
   const column = "digits-small:4:rollout:3";
   const some = `columns=${Array(20).fill(column).join()}&network=ViT-Tiny,depth:x,pool:max,__proto__:3,depth:2,class_token:1`;
   const { compare, network } = decodeLink(`tab=digits&${some}`, page).state.view;
-  assert.deepEqual(compare, Array(4).fill({ preset: "digits-small", patchSize: 4, method: "rollout", label: 3 }));
+  assert.deepEqual(
+    compare,
+    Array(4).fill({ preset: "digits-small", patchSize: 4, method: "rollout", label: 3, without: false }),
+  );
   assert.deepEqual(network, { start: "ViT-Tiny", fields: { depth: 2 } });
 });
 

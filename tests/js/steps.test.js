@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { decodeResult, similarities } from "../../vit_demo/web/frontend/stage/result.js";
+import { sumOf } from "../../vit_demo/web/frontend/stage/views/steps/contributions.js";
 import {
   filterPixels,
   inputPixels,
@@ -208,6 +209,39 @@ test("of a picture in many rows, the sequence shows the first, the last and thos
 test("attention alone is said to take sixteen times the work", () => {
   const { why } = questionOf(0, state(0));
   assert.match(why, /four, so there are \d+\. .*four times the work; attention, .* about sixteen times\.$/);
+});
+
+test("what each head, each MLP and the rest add is written as a sum that is the logit", () => {
+  const parts = decodeNumbers(fixture.steps.contributions);
+  assertClose(parts.logit, fixture.steps.logit, 1e-3);
+  const [terms, total] = sumOf(parts).split(" ≈ ");
+  const names = ["all heads", "all MLPs", "first tokens", "biases"];
+  const values = names.map((name) =>
+    Number(
+      terms
+        .split(`${name} `)[1]
+        .match(/^\(?([−-]?[\d.]+)/)[1]
+        .replace("−", "-"),
+    ),
+  );
+  assert.equal(
+    terms
+      .replaceAll(/[^a-zA-Z ]/g, "")
+      .replaceAll(/ +/g, " ")
+      .trim(),
+    names.join(" "),
+  );
+  assertClose(
+    values[0],
+    parts.heads.reduce((sum, value) => sum + value, 0),
+    0.006,
+  );
+  assertClose(
+    values.reduce((sum, value) => sum + value, 0),
+    Number(total),
+    0.03,
+  );
+  assertClose(Number(total), fixture.steps.logit, 0.006);
 });
 
 test("numbers are short", () => {

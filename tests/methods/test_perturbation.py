@@ -46,8 +46,9 @@ def test_occlusion_of_kept_patches_and_invalid_windows(network: Network, explici
     left = explicit(model, images, hidden=[*gone, 7]).logits.log_softmax(1)[0, 0]
     assert float(found[0, 1, 2]) == pytest.approx(float((whole - left).detach()), abs=1e-5)
     assert found.flatten().nonzero()[:, 0].tolist() == [1, 6, 12]
-    with pytest.raises(ValueError, match="odd"):
-        occlusion(model, images, 0, window=2)
+    for window in (2, 0, -1):
+        with pytest.raises(ValueError, match="odd"):
+            occlusion(model, images, 0, window=window)
     with pytest.raises(ValueError, match="leaves nothing"):
         occlusion(model, images, 0, window=9)
 

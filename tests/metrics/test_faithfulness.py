@@ -37,6 +37,8 @@ def test_curves_equal_a_plain_loop(network: Network, monkeypatch: pytest.MonkeyP
     for area, curve in ((found.deletion_area, found.deletion), (found.insertion_area, found.insertion)):
         assert area == pytest.approx(np.trapezoid(curve, found.fractions), abs=1e-6)
     assert found.random_deletion.shape == found.random_insertion.shape == (2, len(counts))
+    alone = faithfulness(model, images, 2, 1, baseline, steps=steps, seeds=0)
+    np.testing.assert_allclose(alone.deletion, found.random_deletion[1], atol=1e-5)
 
 
 def test_both_ends_are_the_picture_and_the_baseline_exactly(network: Network) -> None:

@@ -75,6 +75,13 @@ def test_a_photo_is_grey_below_a_map(signed):
     assert (np.abs(found - round(0.299 * 200 + 0.587 * 120 + 0.114 * 40)) <= 1).all()
 
 
+def test_colours_end_at_the_largest_absolute_value():
+    picture, values = Image.new("RGB", (32, 32)), np.array([[1.0, 0.0], [0.0, 4.0]])
+    above, below = (overlay(picture, np.where(values == 4, end, values), signed=True) for end in (4.0, -4.0))
+    assert np.array_equal(above.crop((0, 0, 224, 224)), below.crop((0, 0, 224, 224)))
+    assert not np.array_equal(above, below)
+
+
 def test_a_map_below_its_floor_is_faint():
     drawing = Image.new("L", (28, 28))
     values = np.array([[0.0001, 0.0]])
@@ -95,9 +102,10 @@ def test_each_patch_is_drawn_as_a_square_unless_a_smooth_map_is_asked_for(side):
 
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("mode", ["L", "RGB"])
-def test_the_picture_is_left_as_it_is_where_the_value_is_0(mode, signed):
+@pytest.mark.parametrize("nothing", [0.0, np.nan, np.inf])
+def test_the_picture_is_left_as_it_is_where_there_is_no_value(mode, signed, nothing):
     picture = Image.effect_noise((32, 32), 90).convert(mode)
-    values = np.array([[0.0, 1.0], [-1.0 if signed else 0.5, 0.0]])
+    values = np.array([[0.0, 1.0], [-1.0 if signed else 0.5, nothing]])
     shown, plain = (
         np.asarray(overlay(picture, values, alpha=alpha, display_size=32, signed=signed), int) for alpha in (1, 0)
     )

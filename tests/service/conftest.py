@@ -11,8 +11,8 @@ from vit_demo.inference import networks
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.service import job
 from vit_demo.service.engine import Engine
+from vit_demo.service.job_limits import WorkerPool
 from vit_demo.service.jobs import JobRunner
-from vit_demo.service.limits import WorkerPool
 from vit_demo.trace import OwnViT
 from vit_demo.weights import PRESETS
 

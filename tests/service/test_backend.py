@@ -12,11 +12,11 @@ from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.forward import forward_batch, forward_with_trace
 from vit_demo.service.backend import decode, encode
 from vit_demo.service.engine import Engine
-from vit_demo.service.limits import POOLS
+from vit_demo.service.job_limits import POOLS
 from vit_demo.trace import Trace
 from vit_demo.training import small
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.weights import trained
+from vit_demo.weights import kept_networks
 
 
 class Elsewhere:
@@ -63,7 +63,7 @@ def test_every_kind_of_work_has_the_same_result_elsewhere(elsewhere, monkeypatch
 
 
 def test_a_network_that_a_visitor_trained_runs_where_it_is(elsewhere):
-    name = trained.keep(small.random_network(small.DEFAULT_CONFIG, 3).eval(), 0.1)
+    name = kept_networks.keep(small.random_network(small.DEFAULT_CONFIG, 3).eval(), 0.1)
     there = Engine("cpu", elsewhere).explore(example_picture(3), name, 7)
     here = Engine("cpu").explore(example_picture(3), name, 7)
     np.testing.assert_array_equal(there.relevance("5"), here.relevance("5"))

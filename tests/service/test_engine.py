@@ -15,7 +15,7 @@ from vit_demo.images import preprocess
 from vit_demo.inference import forward
 from vit_demo.service import engine as module
 from vit_demo.service.engine import Engine, _engines, get_engine
-from vit_demo.service.limits import job_bytes
+from vit_demo.service.job_limits import job_bytes
 from vit_demo.service.source import Source
 from vit_demo.weights import PRESETS
 
@@ -139,7 +139,7 @@ def test_a_prediction_is_not_sure_if_the_rest_of_the_probability_is_spread_over_
 def test_the_memory_is_bounded_and_nothing_depends_on_it(tiny, photo, monkeypatch):
     engine, _, _ = tiny
     one = engine.explore(photo, "photos-tiny", 8).num_bytes
-    monkeypatch.setattr("vit_demo.service.limits.RESULT_BYTES", int(2.5 * one))
+    monkeypatch.setattr("vit_demo.service.job_limits.RESULT_BYTES", int(2.5 * one))
     engine = Engine("cpu")
     pictures = [photo.rotate(angle) for angle in (0, 90, 180, 270)]
     results = [engine.explore(picture, "photos-tiny", 8) for picture in pictures]

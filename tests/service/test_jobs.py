@@ -16,8 +16,8 @@ import torch
 from vit_demo.errors import BusyError, InputError
 from vit_demo.service import job as module
 from vit_demo.service.job import Cancelled, owner, report
+from vit_demo.service.job_limits import GRACE, POOLS, WorkerPool
 from vit_demo.service.jobs import JobRunner
-from vit_demo.service.limits import GRACE, POOLS, WorkerPool
 
 from ..asynchronous import PATIENCE, a_moment, run, until
 from .job_helpers import held

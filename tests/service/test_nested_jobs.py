@@ -59,6 +59,15 @@ def test_a_job_within_a_job_can_be_joined_from_without(runner):
     assert joined.result() == outer.result() == "once"
 
 
+def test_a_job_goes_on_for_who_waits_though_the_job_around_it_was_given_up():
+    outer = Job("outer", lambda: None)
+    inner = Job("inner", lambda: None, parent=outer)
+    outer.cancel()
+    with inner.waiting():
+        inner.report(3, 7)
+    assert (inner.done, inner.total, outer.total) == (3, 7, 0)
+
+
 def test_a_job_within_a_job_does_not_wait_for_its_turn(runner):
     """The inner one stands in the queue behind the outer one, which occupies the only worker."""
     go_on = threading.Event()

@@ -52,3 +52,13 @@ def test_who_asked_for_much_comes_after_who_asks_for_little_but_does_come(monkey
         served.append(item)
     assert "much 1" in served, "however many come"
     assert len(queue._due) < 100, "owners are forgotten"
+
+
+def test_what_an_owner_asked_for_before_delays_it_by_a_minute_at_most(monkeypatch) -> None:
+    monkeypatch.setattr(queues, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    queue = FairQueue[str](2)
+    queue.put("much", "an hour", 3600)
+    assert queue.take() == ("much", "an hour")
+    queue.put("other", "seven seconds", 7)
+    queue.put("much", "next", 0.1)
+    assert queue.take() == ("much", "next")

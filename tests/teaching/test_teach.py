@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 import vit_demo
 from vit_demo.errors import CheckpointError, InputError, LabelError, PresetError
-from vit_demo.teaching.ridge import ridge
+from vit_demo.teaching.ridge import SHRINKAGES, TEMPERATURES, ridge
 from vit_demo.weights.safetensors_io import read_metadata
 
 NAMES = ["heart", "star", "moon"]
@@ -113,6 +113,20 @@ def test_leaving_one_out_is_as_fitting_again_without_it():
         weight, bias = plain_ridge(tokens[others], classes[others], found.shrinkage)
         outputs = (tokens[i] @ weight + bias) / found.temperature
         np.testing.assert_allclose(found.left_out[i], np.exp(outputs) / np.exp(outputs).sum(), atol=1e-9)
+
+
+def test_an_only_example_has_no_say_in_shrinkage_and_temperature():
+    chance, far = np.random.default_rng(0), np.array([6, 0, 0, 0])
+    tokens = np.concatenate([chance.normal(size=(8, 4)) + far, chance.normal(size=(8, 4)) - far, far[None]])
+    classes, losses = np.repeat(range(3), [8, 8, 1]), {}
+    for shrinkage in SHRINKAGES * ((tokens - tokens.mean(0)) ** 2).sum() / 17:
+        fits = [plain_ridge(np.delete(tokens, i, 0), np.delete(classes, i), shrinkage) for i in range(16)]
+        outputs = np.array([token @ weight + bias for token, (weight, bias) in zip(tokens, fits, strict=False)])
+        for temperature in TEMPERATURES:
+            scores = torch.from_numpy(outputs / temperature).log_softmax(1).numpy()
+            losses[shrinkage, temperature] = -(scores[range(16), classes[:16]].sum() + scores.mean()) / 17
+    found = ridge(tokens, classes)
+    assert (found.shrinkage, found.temperature) == pytest.approx(min(losses, key=losses.get))
 
 
 def test_accuracy_and_confusion_are_those_of_examples_left_out(taught):

@@ -11,6 +11,7 @@ import vit_demo
 from benchmarks.explicit import Explicit
 from vit_demo.errors import PresetError
 from vit_demo.trace import adapt, adapter
+from vit_demo.trace.changes import Changes
 
 from .networks import Own, own, randomize, timm_vit
 
@@ -141,3 +142,9 @@ def test_what_is_kept_of_one_network_is_bounded(images):
         module.tag = number
         adapt(module, 32)
     assert len(adapter._found[module][1]) == adapter.MOST_FOUND
+
+
+def test_weights_of_another_type_are_another_network():
+    changes, module = Changes(), nn.Linear(2, 2)
+    single = changes.state_of(module)
+    assert changes.state_of(module) == single != changes.state_of(module.double())

@@ -12,8 +12,9 @@ from vit_demo.cli import main
 from vit_demo.errors import InputError
 from vit_demo.model import ViTConfig
 from vit_demo.training import small
+from vit_demo.training.loop import updates
 from vit_demo.training.small import quick_digits, random_network, shift, train_small
-from vit_demo.weights.trained import save_digits
+from vit_demo.weights.digit_folders import save_digits
 
 TINY = ViTConfig(
     image_size=28, patch_size=7, in_channels=1, num_classes=10, embed_dim=32, depth=1, num_heads=2, mlp_ratio=2.0
@@ -66,6 +67,13 @@ def test_a_seed_gives_the_same_network_whatever_others_do():
         assert torch.equal(weights(model), weights(again)) and history.loss == its_history.loss
     assert torch.get_num_threads() == threads and torch.equal(torch.get_rng_state(), state)
     assert not torch.equal(weights(both[0][0]), weights(both[1][0]))
+
+
+def test_a_loop_goes_on_at_a_step():
+    layer = torch.nn.Linear(1, 1)
+    optimiser = torch.optim.SGD(layer.parameters(), lr=8.0)
+    done = updates(layer, optimiser, [(1,)] * 3, lambda x: (layer.weight.sum(), x), lambda step: step / 8, first_step=2)
+    assert [optimiser.param_groups[0]["lr"] for _ in done] == [2, 3, 4]
 
 
 def test_a_run_goes_on_from_a_network(trained):

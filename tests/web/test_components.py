@@ -28,11 +28,11 @@ def test_templates_hold_nothing_that_gradio_would_evaluate(path: Path) -> None:
     assert not re.search(r"\$\{|\{\{|`|\\|@children", path.read_text(encoding="utf-8"))
 
 
-def test_style_sheets_lose_comments_and_indentation_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_style_sheets_lose_comments_and_needless_spaces_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(assets, "FOLDER", tmp_path)
     (tmp_path / "a.css").write_text(
-        "/* One\n   two. */\na { b: c; /* stays */ }\n@media (x) {\n  a { b: d; } /* gone */\n}\n"
+        "/* A\n   b. */\na {\n  b: c; /* stays */ e: f\n    g; }\n\n@media (x) {\n  a,\n  h { b: d; } /* gone */\n}\n"
     )
     (tmp_path / "b.css").write_text("  /* gone */\n.b { content: '/* not one */'; }")
-    shortened = "a { b: c; /* stays */ }\n@media (x) {\na { b: d; }\n}\n.b { content: '/* not one */'; }"
+    shortened = "a {b: c; /* stays */ e: f\ng; }@media (x) {a,h { b: d; }}.b { content: '/* not one */'; }"
     assert assets.read_styles("a.css", "b.css") == shortened

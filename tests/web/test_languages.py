@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from scripts.words import FRONTEND, LANGUAGES, page_words, read_language
+from scripts.translations import FRONTEND, LANGUAGES, page_words, read_language
 from vit_demo.web.catalog import method_docs
 
 CODES = sorted(path.stem for path in LANGUAGES.glob("*.json"))
@@ -28,7 +28,7 @@ def test_a_catalogue_is_in_order_and_says_what_it_lacks(language: str) -> None:
     for problem, texts in (("lacks", words - set(known)), ("no longer needs", set(known) - words)):
         if texts:
             warnings.warn(
-                f"{language}.json {problem} {len(texts)} texts: python -m scripts.words {language}", stacklevel=1
+                f"{language}.json {problem} {len(texts)} texts: python -m scripts.translations {language}", stacklevel=1
             )
     assert list(known) == sorted(known), "in the order of the keys, so that a change is easy to read"
 

@@ -83,6 +83,8 @@ def test_a_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
         ({"a.js": 'import * as b from "./a.js";\n'}, "import \\* as b"),
         ({"a.js": 'import { b } from "https://example.org/b.js";\n'}, "example.org"),
         ({"a.js": "const b = import(name);\n"}, "import\\(name"),
+        ({"a.js": "const b = `${c.map(({ d }) => `${d} ${d}`)} e`;\n"}, "cannot be joined"),
+        ({"a.js": "const b = `a ${c ? ` · ${d}` : ''}`;\n"}, "cannot be joined"),
     ],
 )
 def test_what_cannot_be_joined_is_an_error(sources: dict[str, str], sentence: str) -> None:

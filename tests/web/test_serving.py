@@ -27,8 +27,8 @@ import pytest
 from vit_demo.cli import main
 from vit_demo.errors import BusyError
 from vit_demo.service.engine import _engines, get_engine
+from vit_demo.service.job_limits import POOLS
 from vit_demo.service.jobs import SHUTTING_DOWN, JobRunner
-from vit_demo.service.limits import POOLS
 from vit_demo.web import server
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import uploads

@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_flatten
 
 from vit_demo.methods import find_method
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.service.limits import SMALL_JOB, job_bytes
+from vit_demo.service.job_limits import SMALL_JOB, job_bytes
 from vit_demo.service.source import Source
 from vit_demo.trace import OwnViT, Trace, adapt, outline
 from vit_demo.training.small import BATCH_SIZE, quick_digits, train_small
@@ -114,7 +114,8 @@ def test_of_a_proof(architecture, options):
     size = options.get("img_size", 224)
     config, has_mask = outline(network, size)
     allocated = peak(lambda: adapt(network, size, patch_size=config.patch_size))
-    assert_near(costs.proof(config, config.patch_size, has_mask=has_mask).nbytes, allocated, 2.5)
+    estimate = costs.proof(config, config.patch_size, has_mask=has_mask).nbytes
+    assert_near(estimate, allocated, 1.5 if has_mask else 2.5)
 
 
 @pytest.mark.parametrize("shape", ["few tokens", "many tokens", "many heads", "a wide MLP"])

@@ -175,7 +175,7 @@ def _values(mask: Image.Image) -> NDArray[Any]:
 
 
 def _share(values: NDArray[Any]) -> NDArray[np.float64]:
-    """How much of each pixel ``[height, width]`` is the object: of greys, of numbers with one class, or of a trimap."""
+    """The share of each pixel ``[height, width]`` that is the object, from greys, numbers of one class, or a trimap."""
     found = np.unique(values)
     classes, largest = found[(found != 0) & (found != VOID)], float(found[-1])
     if values.ndim == 2 and np.isfinite(found).all() and found[0] >= 0:

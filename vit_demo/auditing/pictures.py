@@ -24,7 +24,7 @@ class Item(NamedTuple):
 
 
 def mark_of(item: Item) -> list[Any]:
-    """What tells whether a picture, or what is said of it, has changed since another run."""
+    """Marks that differ if a picture or its truth has changed since another run."""
     return [stamp_of(item.image), None if item.truth is None else str(item.truth)]
 
 

@@ -137,7 +137,7 @@ def prepared(explainer: Explainer, items: Iterable[Item], problems: list[tuple[s
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is asked of each picture of an audit, which gets the answers."""
+    """Measures pictures, part by part, and adds what it finds to an audit."""
 
     audit: Audit
     record: Record

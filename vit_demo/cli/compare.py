@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vit_demo.cli import output, parser
-from vit_demo.cli.pictures import find_pictures
-from vit_demo.errors import InputError, PresetError
+from vit_demo.cli.pictures import find_picture
+from vit_demo.errors import PresetError
 from vit_demo.scores import as_text
 
 if TYPE_CHECKING:
@@ -33,20 +32,14 @@ def add(commands: parser.Commands) -> None:
     ]
     description = "explain one picture under several presets, patch sizes and methods"
     command = parser.add_command(commands, "compare", run, description, examples)
-    command.add_argument("image", metavar="IMAGE", help="a picture file, or - for standard input")
+    parser.add_one_picture(command)
     parser.add_combinations(command)
     parser.add_picture_options(command)
-    command.add_argument(
-        "--out", type=Path, default=Path("out"), metavar="DIR", help="folder of the picture (default: out)"
-    )
-    command.add_argument("--json", action="store_true", help="print JSON with all maps instead of a table")
 
 
 def run(options: argparse.Namespace) -> None:
     """Compares, prints the table or JSON, and writes the sheet of pictures."""
-    [picture, *others] = find_pictures([options.image])
-    if others:
-        raise InputError(f"{options.image} matches several pictures: compare takes one.")
+    picture = find_picture(options.image, "compare")
     from vit_demo.images import read_image
     from vit_demo.inference.explainer import Explainer
     from vit_demo.inference.inputs import default_preset

@@ -36,13 +36,7 @@ def add(commands: parser.Commands) -> None:
     command.add_argument(
         "images", nargs="+", metavar="IMAGE", help="a picture file, a folder, a pattern, or - for standard input"
     )
-    command.add_argument(
-        "--preset", "--model", metavar="P",
-        help=f"a name from `presets`, a repository of the Hub as org/name, a folder, or a file of `teach` "
-        f"{parser.PRESET_HELP}",
-    )  # fmt: skip
-    command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (default: the preset's)")
-    parser.add_labels(command)
+    parser.add_one_model(command)
     parser.add_picture_options(command)
     parser.add_map_options(command)
     parser.add_without_heads(command)

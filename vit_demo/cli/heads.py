@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vit_demo.cli import output, parser
-from vit_demo.cli.pictures import find_pictures
+from vit_demo.cli.pictures import find_picture
 from vit_demo.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,26 +24,18 @@ def add(commands: parser.Commands) -> None:
         "seven.png --without-heads 4.3 --json",
     ]
     command = parser.add_command(commands, "heads", run, "say which attention heads an answer needs", examples)
-    command.add_argument("image", metavar="IMAGE", help="a picture file, or - for standard input")
-    command.add_argument("--preset", "--model", metavar="P", help=f"as of `explain` {parser.PRESET_HELP}")
-    command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (default: the preset's)")
-    parser.add_labels(command)
+    parser.add_one_picture(command)
+    parser.add_one_model(command)
     command.add_argument("--label", metavar="CLASS", help="class that loses (default: the predicted one)")
     command.add_argument("--against", metavar="CLASS", help="another class: what --label loses against this one")
     parser.add_fit(command)
     parser.add_device(command)
     parser.add_without_heads(command)
-    command.add_argument(
-        "--out", type=Path, default=Path("out"), metavar="DIR", help="folder of the picture (default: out)"
-    )
-    command.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
 def run(options: argparse.Namespace) -> None:
     """Silences each head in turn, prints the table or JSON, and writes the picture."""
-    [picture, *others] = find_pictures([options.image])
-    if others:
-        raise InputError(f"{options.image} matches several pictures: heads takes one.")
+    picture = find_picture(options.image, "heads")
     from vit_demo import render
     from vit_demo.inference.explore import explore
 

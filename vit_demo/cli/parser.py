@@ -90,6 +90,26 @@ def add_combinations(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_one_picture(command: argparse.ArgumentParser) -> None:
+    """Adds IMAGE, ``--out`` and ``--json`` of a command that writes a table and a sheet about one picture."""
+    command.add_argument("image", metavar="IMAGE", help="a picture file, or - for standard input")
+    command.add_argument(
+        "--out", type=Path, default=Path("out"), metavar="DIR", help="folder of the picture (default: out)"
+    )
+    command.add_argument("--json", action="store_true", help="print JSON with all values instead of a table")
+
+
+def add_one_model(command: argparse.ArgumentParser) -> None:
+    """Adds ``--preset``, ``--patch-size``, ``--labels`` and ``--template``."""
+    command.add_argument(
+        "--preset", "--model", metavar="P",
+        help=f"a name from `presets`, a repository of the Hub as org/name, a folder, or a file of `teach` "
+        f"{PRESET_HELP}",
+    )  # fmt: skip
+    command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (default: the preset's)")
+    add_labels(command)
+
+
 def add_device(command: argparse.ArgumentParser) -> None:
     """Adds ``--device``."""
     command.add_argument(

@@ -95,6 +95,14 @@ def find_pictures(arguments: Sequence[str]) -> list[Picture]:
     return pictures
 
 
+def find_picture(argument: str, command: str) -> Picture:
+    """The one picture that an argument of a command stands for; ``InputError`` as ``find_pictures``, or for several."""
+    [picture, *others] = find_pictures([argument])
+    if others:
+        raise InputError(f"{argument} matches several pictures: {command} takes one.")
+    return picture
+
+
 def _expand(argument: str) -> list[str]:
     if argument == STDIN:
         return [argument]

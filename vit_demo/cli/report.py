@@ -28,6 +28,8 @@ class Report:
         result, name, preset = explained.result, explained.picture.name, explained.result.preset
         size, scores = result.patch_size, preset.scores
         lines = [f"{preset.title} ({preset.name}), patches of {size} x {size} pixels"]
+        if result.intervention.is_silent:
+            lines.append(f"Silent: {result.intervention.words}, counted from 0.")
         if not result.labels:
             lines.append("This model has no classes.")
         elif not result.is_confident and scores != "none":

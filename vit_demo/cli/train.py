@@ -22,7 +22,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Trains the network, and prints its accuracy and the path of its file."""
     from vit_demo.training.small import NUM_TEST, train_small
-    from vit_demo.weights.trained import save_digits
+    from vit_demo.weights.digit_folders import save_digits
 
     model, history = train_small(seconds=options.seconds, seed=options.seed)
     path = save_digits(options.out / "quick", model, history)

@@ -46,11 +46,7 @@ def patch_tokens(
     of patches are a guess by analogy; a head that reads the mean of the patches was trained on sums of these logits. A
     head that reads two vectors, the class token and another, gets the class token's own for the first.
 
-    Args:
-        model: In eval mode.
-        images: ``[1, C, height, width]``, normalised.
-        count: How many classes are returned for each patch, at most.
-        **options: As in ``TracedViT.forward``.
+    At most ``count`` classes are returned for each patch. Other parameters as in ``vit_demo.methods``.
     """
     found = [_read(model, x[0], count) for x in _tokens(model, images, **options)]
     return PatchTokens(*(torch.stack(values) for values in zip(*found, strict=True)))

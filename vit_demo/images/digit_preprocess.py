@@ -135,7 +135,7 @@ def _grow(mask: np.ndarray, box: Box, radius: float) -> tuple[np.ndarray, Box]:
 def _centre(digit: np.ndarray, box: Box) -> tuple[np.ndarray, Box]:
     """Places a digit in 28 x 28 pixels with its centre of mass at (14, 14), rounded to whole pixels.
 
-    Of the box of the digit it makes that of all pixels: a square, though the digit's shorter side was rounded.
+    Returns them with the box of all these pixels: a square, though the digit's shorter side was rounded.
     """
     top, left = (
         int(np.clip(round(SIDE / 2 - centre), 0, SIDE - side))

@@ -27,11 +27,12 @@ from vit_demo.trace.trace import to_grid
 
 NOT_LINEAR = (
     "The head of this network is more than a norm and linear maps, so a logit is no sum of what its blocks add: ask "
-    "for head_effects, which run it without each head."
+    "what is lost without each head (head_effects)."
 )
 NOT_ADDED = (
     "The blocks of this network do more than to add to their tokens, as where a norm follows the sum, so what an MLP "
-    "or a head adds is not seen apart: ask for head_effects, or silence heads and whole blocks."
+    "or a head adds is not seen apart: ask what is lost without each head (head_effects), or silence heads and "
+    "whole blocks."
 )
 CURVES = {
     "_Activation", "Abs", "Amax", "Clamp", "ClampMin", "LeakyRelu", "Max", "Maximum", "Minimum", "PreluKernel", "Relu",

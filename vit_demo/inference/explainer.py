@@ -51,7 +51,7 @@ from vit_demo.sentences import joined
 from vit_demo.trace import Output, TracedViT, adapt
 from vit_demo.weights import Preset, find_preset
 from vit_demo.weights.hub.preprocessing import preprocessing_of
-from vit_demo.weights.taught import Taught
+from vit_demo.weights.taught_heads import Taught
 from vit_demo.words.texts import AS_TYPED
 
 GIVEN = "Its input was given, so this package prepared nothing."

@@ -25,7 +25,7 @@ from vit_demo.inference.inputs import (
 from vit_demo.inference.labels import Labels
 from vit_demo.scores import Scores
 from vit_demo.trace import Output
-from vit_demo.weights.taught import Taught
+from vit_demo.weights.taught_heads import Taught
 from vit_demo.words.texts import AS_TYPED
 
 

@@ -171,7 +171,7 @@ def head_effects(
 
 def enough_heads(
     ex: Result, label: Label = None, share: float | None = None, progress: Progress | None = None
-) -> metrics.PatchSet | None:
+) -> metrics.HeadSet | None:
     """The fewest heads found that keep a class while all others are silent, as ``enough`` does of patches.
 
     Args:
@@ -181,7 +181,7 @@ def enough_heads(
         progress: Called with the passes done and the most that may be needed.
 
     Returns:
-        The set, whose ``patches`` are (block, head) of each, most important first.
+        The set, whose ``heads`` are (block, head) of each, most important first; None if all are not enough.
 
     Raises:
         InputError: If the share is not above 0 and at most 1, or it is None for a class that is not predicted.

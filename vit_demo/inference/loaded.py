@@ -27,7 +27,7 @@ from vit_demo.model import ViTConfig
 from vit_demo.scores import SCORES
 from vit_demo.trace import Graft, Intervention, Output, Trace
 from vit_demo.weights import PRESETS, Preset, find_preset
-from vit_demo.weights.taught import Taught
+from vit_demo.weights.taught_heads import Taught
 
 ROUNDING = 0.05  # share of the largest logit by which another precision or device may change logits
 BROKEN = (OSError, SafetensorError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)

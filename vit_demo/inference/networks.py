@@ -14,7 +14,7 @@ from vit_demo.resources import memory_limit, release_memory
 from vit_demo.trace import TracedViT
 from vit_demo.weights import Preset
 from vit_demo.weights.checkpoints import load_model
-from vit_demo.weights.taught import with_classes
+from vit_demo.weights.taught_heads import with_classes
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class Networks(ByteCache[TracedViT]):
     @staticmethod
     def load(preset: Preset, patch_size: int, device: torch.device) -> TracedViT:
         """A network that is not here yet, on a device."""
-        if preset.source in ("hub", "folder"):
+        if preset.is_downloaded or preset.is_folder:
             release_memory()  # of evicted networks
         network = load_model(preset, patch_size).to(device)
         return network if preset.is_kept else network.keep_sizes()

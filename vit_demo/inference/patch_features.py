@@ -220,6 +220,6 @@ def same_model(ex: Result, other: Result) -> Result:
 
 def _model_of(ex: Result) -> Any:
     """What two results of one model share: of a network in memory its weights, and how pictures become its input."""
-    if ex.preset.source != "memory":
+    if not ex.preset.is_in_memory:
         return ex.preset
     return ex.preset.revision.partition(".")[0], *(getattr(ex.preset, name) for name in PREPARED)

@@ -66,7 +66,7 @@ def with_labels(ex: R, labels: Sequence[str], template: str = AS_TYPED) -> R:
     if preset == ex.preset:
         return ex
     run: Any = ex.run_on_model
-    if preset.source == "memory":
+    if preset.is_in_memory:
         run = partial(run_in_memory, ex.run(_with_words, preset.labels, template))
     else:
         run = replace(run, preset=preset)

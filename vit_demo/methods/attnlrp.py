@@ -13,9 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vit_demo.methods.gradient_rules import ModifiedBackward, depends, token_gradients
+from vit_demo.methods.gradient_rules import ModifiedBackward, depends
 from vit_demo.methods.registry import register
-from vit_demo.methods.targets import Target
+from vit_demo.methods.targets import Target, token_gradients
 from vit_demo.trace import PassOptions, TracedViT
 from vit_demo.trace.attention_mode import LOWEST, fold
 from vit_demo.trace.products import MATMUL, read_product
@@ -55,7 +55,7 @@ def attnlrp(
 class _Linear(torch.autograd.Function):
     """A linear map with the gamma rule (Montavon et al., 2019, https://doi.org/10.1007/978-3-030-28954-6_10).
 
-    Of an output z = sum_i x_i w_i, input i gets the share of x_i w_i; products of z's own sign count 1 + gamma times.
+    Input i of an output z = sum_i x_i w_i gets the share of x_i w_i; products of z's own sign count 1 + gamma times.
     The positive part of a product is half of ``x w + |x| |w|``, so two matrix products serve all signs. Their common
     factor ``1 + gamma / 2`` cancels.
     """

@@ -4,9 +4,8 @@ from typing import Unpack
 
 from torch import Tensor
 
-from vit_demo.methods.gradient_rules import token_gradients
 from vit_demo.methods.registry import register
-from vit_demo.methods.targets import Target
+from vit_demo.methods.targets import Target, token_gradients
 from vit_demo.trace import PassOptions, TracedViT
 from vit_demo.trace.trace import to_grid
 

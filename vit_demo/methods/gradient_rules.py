@@ -14,19 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
-from typing import Any, Unpack
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-
-from vit_demo.errors import warn
-from vit_demo.methods.targets import Target, class_scores, forward_with_grad
-from vit_demo.model.resample import without_autocast
-from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
 
 _IN_PLACE = (Tensor.mul_, Tensor.multiply_)
 _PRODUCTS = (torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multiply, Tensor.multiply, *_IN_PLACE)
@@ -52,40 +46,6 @@ _LINEAR = {
 _FACTORS = {"Mul": (0, 1), "Addcmul": (1, 2)}  # nodes with a product, and which of their inputs are its factors
 
 
-def token_gradients(
-    model: TracedViT,
-    images: Tensor,
-    target: Target,
-    against: Target = None,
-    *,
-    attention_fn: AttentionFn | None = None,
-    rules: ModifiedBackward | None = None,
-    blocks: slice = slice(None),
-    **options: Unpack[PassOptions],
-) -> tuple[list[Tensor], list[Tensor], Trace]:
-    """The tokens before each block, and the gradient of a class's score at them.
-
-    ``rules`` are active during the pass, ``blocks`` says which of the blocks are wanted, and ``attention_fn`` is as in
-    ``TracedViT.forward``; other parameters as in ``vit_demo.methods``.
-
-    Returns:
-        Tokens and gradients, each one ``[B, N, D]`` float32 a block, and the trace. Of a network whose blocks do not
-        show their tokens there is only the first.
-    """
-    with torch.inference_mode(False), torch.enable_grad(), without_autocast(images.device):
-        with nullcontext() if rules is None else rules:
-            logits, trace = forward_with_grad(model, images, attention_fn, **options)
-        tokens = trace.tokens[: max(1, len(trace.tokens) - 1)][blocks]  # without those after the last block
-        score = class_scores(logits, target, against).sum()
-        if rules is not None and not model.is_own and (missing := missing_rule(logits, tokens, rules.without_rule)):
-            warn(NO_RULE.format(missing))
-        gradients = torch.autograd.grad(score, tokens)
-    return [x.detach().float() for x in tokens], [gradient.float() for gradient in gradients], trace
-
-
-NO_RULE = "This method has no rule for the operation {} of this network: there its map follows the plain gradient."
-
-
 def missing_rule(logits: Tensor, tokens: Sequence[Tensor], without_rule: Collection[str] = ()) -> str | None:
     """The operation nearest to the tokens in the graph of the logits whose backward no rule covers; None for none."""
     seen, nodes = {x.grad_fn for x in tokens}, [logits.grad_fn]
@@ -101,7 +61,7 @@ def missing_rule(logits: Tensor, tokens: Sequence[Tensor], without_rule: Collect
 
 
 def node_name(node: Any) -> str:
-    """Of a node of the graph, such as ``Mul``."""
+    """The name of a node of the graph, such as ``Mul``."""
     return re.sub(r"Backward\d*$|^torch::autograd::", "", node.name())
 
 

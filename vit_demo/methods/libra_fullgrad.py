@@ -19,9 +19,9 @@ from torch import Tensor
 
 from vit_demo.methods.attention_rows import iter_attention_rows
 from vit_demo.methods.chunking import current_budget, memory_budget
-from vit_demo.methods.gradient_rules import ModifiedBackward, token_gradients
+from vit_demo.methods.gradient_rules import ModifiedBackward
 from vit_demo.methods.registry import Option, register
-from vit_demo.methods.targets import Target
+from vit_demo.methods.targets import Target, token_gradients
 from vit_demo.trace import PassOptions, TracedViT
 from vit_demo.trace.trace import to_grid
 from vit_demo.trace.written_out import SOFTMAX

@@ -58,7 +58,7 @@ def _scores(model: TracedViT, tokens: Tensor, target: Target, against: Target, i
 
 
 def _attended(model: TracedViT, trace: Trace, index: int) -> Tensor:
-    """What an attention of the last block gives where its tokens attend by their keys, ``[B, N, D]``."""
+    """The output ``[B, N, D]`` of an attention of the last block if its tokens attend by their keys."""
     k, v = keys(trace, index), trace.v[index].float()
     near = neighbourhood(trace).to(k.device)
     output = model.output_projection(index).float()  # [H, d, D]
@@ -85,7 +85,7 @@ def keys(trace: Trace, index: int) -> Tensor:
 
 
 def neighbourhood(trace: Trace) -> Tensor:
-    """What is added to the scores of pairs of tokens, ``[B or 1, 1, N, N]``: a Gaussian of the distance of patches."""
+    """A Gaussian of the distance of two patches, added to their score: ``[B or 1, 1, N, N]``."""
     rows, cols = trace.grid
     patches = torch.arange(rows * cols)[None] if trace.kept_patches is None else trace.kept_patches.cpu()  # [B, K]
     row, col = patches // cols, patches % cols

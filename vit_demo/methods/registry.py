@@ -169,7 +169,7 @@ class Method:
             return to_grid(self.function(trace, **options), trace)
 
     def to_dict(self) -> dict[str, Any]:
-        """What people and programs choose by, as plain values for JSON."""
+        """The fields by which people and programs choose a method, as values for JSON."""
         names = ("name", "title", "class_specific", "cost", "unit", "signed", "use", "recommended", "description")
         values = {name: getattr(self, name) for name in names}
         return values | {"floor": asdict(self.floor), "options": [one.to_dict() for one in self.options]}

@@ -56,19 +56,10 @@ def subset_logits(
     progress: Progress | None = None,
     **options: Unpack[PassOptions],
 ) -> Tensor:
-    """The logits of one image for many subsets of its patches.
+    """The logits ``[M, classes]`` float32 of one image for M subsets of its patches.
 
-    Patches outside a subset are *dropped* from the sequence: nothing replaces them, and the pass gets cheaper.
-
-    Args:
-        model: In eval mode.
-        images: ``[1, C, height, width]``, normalised.
-        present: bool ``[M, K]``: which of the patches of the sequence are in each subset, at least one.
-        progress: Called after every batch.
-        **options: As in ``TracedViT.forward``, of which ``kept_patches`` is ``[1, K]``.
-
-    Returns:
-        ``[M, classes]`` float32.
+    ``present``, bool ``[M, K]``, says which patches are in each, at least one. The others are *dropped*:
+    nothing replaces them, and the pass gets cheaper. Other parameters as in ``vit_demo.methods``.
     """
     _, patches = sequence_patches(model, images, **options)
     batches: list[Tensor] = []

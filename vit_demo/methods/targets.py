@@ -1,16 +1,19 @@
 """What class-specific methods share: the class's score, a pass with gradients, and the tokens that the head reads."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Unpack
 
 import torch
 from torch import Tensor
 
-from vit_demo.errors import InputError, PresetError
+from vit_demo.errors import InputError, PresetError, warn
+from vit_demo.methods.gradient_rules import ModifiedBackward, missing_rule
 from vit_demo.model.pooling import pooled_slices
+from vit_demo.model.resample import without_autocast
 from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
-from vit_demo.trace.head import shares_read
+from vit_demo.trace.classifier_head import shares_read
 
 Target = int | Tensor | Callable[[Tensor], Tensor] | None
 """One class for all samples, or int64 ``[B]``, or a function from logits ``[B, K]`` to ``[B]``; None for each sample's
@@ -23,6 +26,7 @@ NO_GRADIENTS = (
 
 
 NO_SCORES = "A function of logits [B, K] returns a tensor [B], one number for each image, {0}; this one returned {1}."
+NO_RULE = "This method has no rule for the operation {} of this network: there its map follows the plain gradient."
 
 
 def class_scores(logits: Tensor, target: Target, against: Target = None) -> Tensor:
@@ -112,3 +116,34 @@ def forward_with_grad(
     trace = Trace(record_tokens=True)
     images = images.detach().clone().requires_grad_()  # frozen weights start no graph
     return model(images, trace, attention_fn=attention_fn and attend, **options), trace
+
+
+def token_gradients(
+    model: TracedViT,
+    images: Tensor,
+    target: Target,
+    against: Target = None,
+    *,
+    attention_fn: AttentionFn | None = None,
+    rules: ModifiedBackward | None = None,
+    blocks: slice = slice(None),
+    **options: Unpack[PassOptions],
+) -> tuple[list[Tensor], list[Tensor], Trace]:
+    """The tokens before each block, and the gradient of a class's score at them.
+
+    ``rules`` are active during the pass, ``blocks`` says which of the blocks are wanted, and ``attention_fn`` is as in
+    ``TracedViT.forward``; other parameters as in ``vit_demo.methods``.
+
+    Returns:
+        Tokens and gradients, each one ``[B, N, D]`` float32 a block, and the trace. Of a network whose blocks do not
+        show their tokens there is only the first.
+    """
+    with torch.inference_mode(False), torch.enable_grad(), without_autocast(images.device):
+        with nullcontext() if rules is None else rules:
+            logits, trace = forward_with_grad(model, images, attention_fn, **options)
+        tokens = trace.tokens[: max(1, len(trace.tokens) - 1)][blocks]  # without those after the last block
+        score = class_scores(logits, target, against).sum()
+        if rules is not None and not model.is_own and (missing := missing_rule(logits, tokens, rules.without_rule)):
+            warn(NO_RULE.format(missing))
+        gradients = torch.autograd.grad(score, tokens)
+    return [x.detach().float() for x in tokens], [gradient.float() for gradient in gradients], trace

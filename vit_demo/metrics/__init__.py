@@ -2,13 +2,14 @@
 
 from vit_demo.defaults import Baseline
 from vit_demo.metrics.faithfulness import Faithfulness, baseline_image, blur, faithfulness
-from vit_demo.metrics.heads import head_effects, sufficient_heads
+from vit_demo.metrics.heads import HeadSet, head_effects, sufficient_heads
 from vit_demo.metrics.minimal_sets import PatchSet, Tried, necessary_set, sufficient_set
 from vit_demo.metrics.randomization import randomization
 
 __all__ = [
     "Baseline",
     "Faithfulness",
+    "HeadSet",
     "PatchSet",
     "Tried",
     "baseline_image",

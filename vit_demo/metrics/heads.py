@@ -1,5 +1,6 @@
 """What heads are for: what a class loses without one, and how few of them keep it."""
 
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import torch
@@ -7,8 +8,29 @@ from torch import Tensor
 
 from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
 from vit_demo.methods.targets import class_scores
-from vit_demo.metrics.minimal_sets import MAX_PASSES, PatchSet, Search
+from vit_demo.metrics.minimal_sets import MAX_PASSES, Search
 from vit_demo.trace import PassOptions, TracedViT
+
+
+@dataclass(frozen=True)
+class HeadSet:
+    """A set of heads that is enough for a class while all others are silent.
+
+    Attributes:
+        heads: (block, head) of each, in the order of their effects.
+        probability: Of the class with these heads alone.
+        prediction: The index of the most probable class then.
+        predicted_probability: Of that class.
+        passes: How many sets of heads were tried.
+        is_minimal: Whether each head was found to be necessary; False if the passes were used up before.
+    """
+
+    heads: tuple[tuple[int, int], ...]
+    probability: float
+    prediction: int
+    predicted_probability: float
+    passes: int
+    is_minimal: bool
 
 
 @torch.no_grad()
@@ -21,18 +43,10 @@ def head_logits(
     progress: Progress | None = None,
     **options: Unpack[PassOptions],
 ) -> Tensor:
-    """The logits of one image with different heads silent.
+    """The logits ``[M, classes]`` float32 of one image in M passes, with other heads silent in each.
 
-    Args:
-        model: In eval mode.
-        images: ``[1, C, height, width]``, normalised.
-        silent: bool ``[M, blocks, H]``: which heads are silent in each pass.
-        batch_size: Passes at once; for None as many as fit.
-        progress: Called after every batch.
-        **options: As in ``TracedViT.forward``.
-
-    Returns:
-        ``[M, classes]`` float32.
+    ``silent`` is bool ``[M, blocks, H]``. ``batch_size`` passes run at once, for None as many as fit. Other parameters
+    as in ``vit_demo.methods``.
     """
     patches, found = len(sequence_patches(model, images, **options)[1]), list[Tensor]()
     kept, done = options.get("kept_patches"), 0
@@ -70,13 +84,13 @@ def sufficient_heads(
     max_passes: int = MAX_PASSES,
     progress: Progress | None = None,
     **options: Unpack[PassOptions],
-) -> PatchSet | None:
+) -> HeadSet | None:
     """The fewest heads found that keep a class while all others are silent; see ``sufficient_set``.
 
     Heads are tried in the order of their effects, which take a pass each.
 
     Returns:
-        The set, whose patches are the heads, (block, head); None if not even all heads are enough.
+        The set; None if not even all heads are enough.
     """
     count = model.config.depth * model.config.num_heads + 1
 
@@ -86,11 +100,15 @@ def sufficient_heads(
 
     effects = head_effects(model, images, target, progress=report, **options)
     search = _HeadSearch(model, images, target, share, max_passes, report, options)
-    return search.smallest(search.ordered(effects))
+    found = search.smallest(search.ordered(effects))
+    if found is None:
+        return None
+    scores = (found.probability, found.prediction, found.predicted_probability)
+    return HeadSet(found.patches, *scores, found.passes, found.is_minimal)
 
 
 class _HeadSearch(Search):
-    """The same with heads in place of patches."""
+    """A search for heads in place of patches."""
 
     def parts(self) -> tuple[tuple[int, int], Tensor]:
         shape = (self.model.config.depth, self.model.config.num_heads)

@@ -37,7 +37,7 @@ class PatchSet:
     """A set of patches that is enough for a class, or that the class needs.
 
     Attributes:
-        patches: (row, col) of each, in the order of the map; of heads, (block, head), in that of their effects.
+        patches: (row, col) of each, in the order of the map.
         probability: Of the class with these patches alone, or without them.
         prediction: The index of the most probable class then.
         predicted_probability: Of that class.
@@ -145,11 +145,11 @@ class Search:
         return self._limit - self._passes
 
     def parts(self) -> tuple[tuple[int, int], Tensor]:
-        """The grid of what a set may hold, and which of it."""
+        """The grid of all patches, and those that a set may hold: ``[K]``."""
         return sequence_patches(self.model, self.images, **self.options)
 
     def logits(self, present: Tensor) -> Tensor:
-        """Of the image with what is present of each set, ``[M, classes]``, for bool ``[M, K]``."""
+        """The logits ``[M, classes]`` of the image with the patches of each set alone: bool ``[M, K]``."""
         return subset_logits(self.model, self.images, present.to(self.images.device), **self.options).cpu()
 
     def _score(self, logits: Tensor) -> Tensor:

@@ -44,8 +44,7 @@ def overlay(
     picture_filter = Image.Resampling.BICUBIC if image.width > 64 else Image.Resampling.NEAREST
     is_drawing = image.mode == "L"
     picture = (ink_on_paper(image) if is_drawing else image).convert("RGB").resize(size, picture_filter)
-    is_finite = np.isfinite(values)
-    values = np.where(is_finite, values, 0)
+    values = np.where(np.isfinite(values), values, 0)
     signed = bool(values.min(initial=0) < 0) if signed is None else signed
     if not is_drawing:  # its colours are easily taken for those of the map
         picture = picture.convert("L").convert("RGB")
@@ -53,7 +52,6 @@ def overlay(
     heat = heat_colours(shares, alpha, signed=signed, paper=is_drawing)  # [rows, cols, 4]
     if cmap is not None:
         heat[..., :3] = _of_matplotlib(cmap, (shares + 1) / 2 if signed else shares)
-    heat[..., 3] *= is_finite
     left, top, right, bottom = (round(edge * side) for edge, side in zip(box or (0, 0, 1, 1), size * 2, strict=True))
     size = max(1, right - left), max(1, bottom - top)
     colours = Image.fromarray(heat[..., :3].round().astype(np.uint8)).resize(size, map_filter)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from vit_demo.service.limits import WorkerPool
+from vit_demo.service.job_limits import WorkerPool
 from vit_demo.weights import Preset
 
 
@@ -28,7 +28,7 @@ class Backend(Protocol):
 
     @property
     def pools(self) -> Mapping[str, WorkerPool]:
-        """Worker pools like ``limits.POOLS``, for threads that only wait for other processes."""
+        """Worker pools like ``job_limits.POOLS``, for threads that only wait for other processes."""
 
     @property
     def device(self) -> str:

@@ -30,14 +30,14 @@ from vit_demo.inference.words import other_words
 from vit_demo.scores import Scores
 from vit_demo.service.backend import Backend, Call
 from vit_demo.service.job import Job, Turn, report, report_to
+from vit_demo.service.job_limits import POOLS, PREPARED_BYTES, job_bytes, result_bytes
 from vit_demo.service.jobs import JobRunner, check_share
-from vit_demo.service.limits import POOLS, PREPARED_BYTES, job_bytes, result_bytes
 from vit_demo.service.source import Source, pool_of
 from vit_demo.service.together import Drawing
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS, Preset, costs, find_preset
 from vit_demo.weights.hub.repository import DownloadProgress, fetch_files, is_on_machine, prove
-from vit_demo.weights.taught import with_classes
+from vit_demo.weights.taught_heads import with_classes
 
 T = TypeVar("T")
 
@@ -180,10 +180,10 @@ class Engine:
                 check_share(nbytes := cost.nbytes + 8 * preset.num_parameters)  # those of the file, too
                 yield Turn("custom proofs", nbytes, cost.seconds)
                 preset = prove(preset, lambda: report(0, 0))
-            is_elsewhere = preset.source in ("hub", "folder")
+            is_elsewhere = preset.is_downloaded or preset.is_folder
             if is_elsewhere and self._model_key(preset, preset.default_patch_size) not in self._models:
                 fetch_files(preset, progress and report_file)
-            if preset.source != "folder":  # the files of a folder may change
+            if not preset.is_folder:  # the files of a folder may change
                 self._prepared.put((name, trusted), preset)
             return preset
 
@@ -205,7 +205,7 @@ class Engine:
         return self.jobs.submit(("warm up", name), work, pool_of(preset))
 
     def model(self, preset: Preset, patch_size: int) -> TracedViT:
-        """The network for a patch size, on this engine's device, loaded once, unless ``weights.trained`` keeps it."""
+        """The network for a patch size, on this engine's device, loaded once, unless one of ``kept_networks``."""
         if preset.is_kept:
             return Networks.load(preset, patch_size, self.device)
         nbytes = 4 * preset.num_parameters_at(patch_size)

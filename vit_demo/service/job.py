@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from vit_demo.errors import InputError
 from vit_demo.methods import Progress
-from vit_demo.service.limits import GRACE, JOB_SECONDS, QUICK_STUCK_SECONDS, STUCK_SECONDS, USUAL_SECONDS
+from vit_demo.service.job_limits import GRACE, JOB_SECONDS, QUICK_STUCK_SECONDS, STUCK_SECONDS, USUAL_SECONDS
 
 T = TypeVar("T")
 

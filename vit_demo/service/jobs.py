@@ -23,7 +23,7 @@ import torch
 
 from vit_demo.errors import BusyError, InputError
 from vit_demo.service.job import Cancelled, Job, Turn, Work, current_job, owner
-from vit_demo.service.limits import MEMORY, MEMORY_OF_ONE, POOLS, SMALL_JOB, USUAL_SECONDS, WorkerPool
+from vit_demo.service.job_limits import MEMORY, MEMORY_OF_ONE, POOLS, SMALL_JOB, USUAL_SECONDS, WorkerPool
 from vit_demo.service.queues import ByteSemaphore, FairQueue
 
 T = TypeVar("T")
@@ -171,7 +171,7 @@ class JobRunner:
                 for job in self._active.values():
                     if job.turn.pool == "training" or until > seconds:
                         job.cancel(BusyError(SHUTTING_DOWN))
-            for pool in pools & self.queues.keys():  # so that idle threads end; see ``limits.POOLS``
+            for pool in pools & self.queues.keys():  # so that idle threads end; see ``job_limits.POOLS``
                 self.queues[pool].close()
             while self._active and time.monotonic() < started + until:
                 time.sleep(0.02)

@@ -103,7 +103,7 @@ class ByteSemaphore:
     def reserve(self, nbytes: int, owner: str = "") -> Iterator[None]:
         """Waits until so many bytes are free, and holds them for their owner while the block runs.
 
-        Of one owner, and of owners that hold equally much, the first to come is served first: no large job starves.
+        Who holds least is served first, and among equals who came first: no large job starves.
         """
         nbytes = min(nbytes, self._most)
         ticket = owner, object()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from vit_demo import images
 from vit_demo.inference.inputs import Picture
 from vit_demo.service.job import Turn
-from vit_demo.service.limits import POOLS, QUICK_SECONDS, job_bytes
+from vit_demo.service.job_limits import POOLS, QUICK_SECONDS, job_bytes
 from vit_demo.weights import Preset, costs
 from vit_demo.weights.costs import Cost
 

@@ -17,7 +17,7 @@ from vit_demo.inference.inputs import Fit, OnError, Transform, default_preset, r
 from vit_demo.teaching.ridge import Ridge, ridge
 from vit_demo.trace import Output, TracedViT
 from vit_demo.trace.other_head import read_token, with_head
-from vit_demo.weights.taught import Taught, check_labels, taught_preset
+from vit_demo.weights.taught_heads import Taught, check_labels, taught_preset
 
 
 def teach(
@@ -84,7 +84,7 @@ def teach(
     found = fitted(tokens, classes, labels)
     head = np.column_stack([found.weight, found.bias]).astype(np.float32)
     module = None
-    if preset.source == "memory":
+    if preset.is_in_memory:
         module, output = run(_taught_module, torch.from_numpy(head), output)
     else:
         preset = taught_preset(preset, size, labels, head)

@@ -12,8 +12,17 @@ from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import Pool
 from vit_demo.model.resample import without_autocast
-from vit_demo.trace import head, outputs
+from vit_demo.trace import outputs
 from vit_demo.trace.changes import Changes
+from vit_demo.trace.classifier_head import (
+    can_leave_out,
+    find_pool,
+    head_gradient,
+    is_flexible,
+    reaches,
+    reads_evenly,
+    reads_patches_alike,
+)
 from vit_demo.trace.output_projection import proved_projections
 from vit_demo.trace.outputs import EMBEDDINGS, Output, Path, already_probabilities, find_logits, logits_of, tensors_in
 from vit_demo.trace.own_vit import OwnViT
@@ -242,9 +251,9 @@ def _adapt(
         network.structure = replace(network.structure, **parts)
 
     know(projections=proved_projections(network, probe))
-    if probe.sets_gradients and not head.reaches(network, noise, lambda trace: trace.tokens[:1]):
+    if probe.sets_gradients and not reaches(network, noise, lambda trace: trace.tokens[:1]):
         know(keeps_gradients=True)
-    head.head_gradient(network, output)  # refuses a network without gradients
+    head_gradient(network, output)  # refuses a network without gradients
     error: PresetError | None = None
     try:
         before, overlaps, colours = find_pixels(network, noise)
@@ -260,12 +269,12 @@ def _adapt(
     has_head = network.structure.has_head or already in ("softmax", "sigmoid") or logits.shape[1] == 1
     know(parallel=parallel, already=already, has_head=has_head)
     network = TracedViT(module, network.config, network.structure)  # of the logits, whatever it returns
-    network.config = _with_pool(network, head.find_pool(head.head_gradient(network, output), prefix))
-    drops, evenly = head.reads_patches_alike(network, output), head.reads_evenly(network, output)
-    pools = probe.pools > 0 and head.reaches(network, noise, lambda trace: list(trace.pooled or ())[1:])
+    network.config = _with_pool(network, find_pool(head_gradient(network, output), prefix))
+    drops, evenly = reads_patches_alike(network, output), reads_evenly(network, output)
+    pools = probe.pools > 0 and reaches(network, noise, lambda trace: list(trace.pooled or ())[1:])
     know(drops=drops, pools=pools, reads_evenly=evenly and not pools)
-    leaves_out = drops and head.can_leave_out(network, noise)
-    know(leaves_out=leaves_out, takes_any_size=(drops or evenly) and head.is_flexible(network))
+    leaves_out = drops and can_leave_out(network, noise)
+    know(leaves_out=leaves_out, takes_any_size=(drops or evenly) and is_flexible(network))
     return TracedViT(module, network.config, network.structure)
 
 

@@ -55,6 +55,13 @@ class Intervention:
         return bool(self.heads or self.blocks or self.mlps)
 
     @property
+    def words(self) -> str:
+        """What is silent, such as ``"heads 2.1, 4.3; blocks 0"``, block.head, counted from 0."""
+        heads = [f"{block}.{head}" for block, head in self.heads]
+        parts = {"heads": heads, "blocks": self.blocks, "MLPs": self.mlps}
+        return "; ".join(f"{name} {', '.join(map(str, silent))}" for name, silent in parts.items() if silent)
+
+    @property
     def blocks_between(self) -> list[int]:
         """The blocks at whose start or end something is changed."""
         return [*self.blocks, *self.mlps, *(graft.block for graft in self.grafts)]

@@ -42,7 +42,7 @@ _seeding = threading.Lock()
 
 @dataclass
 class History:
-    """What was seen of a run.
+    """The course of a training.
 
     Attributes:
         steps: How many it should have in all; 0 until that is known.
@@ -61,7 +61,7 @@ class History:
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What one may choose beside the network.
+    """The settings of a training, beside its network.
 
     Attributes:
         seconds: How long it trains, on one core.

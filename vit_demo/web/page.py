@@ -15,7 +15,7 @@ from vit_demo.web.api import ENDPOINTS
 from vit_demo.web.api.registration import add_endpoints
 from vit_demo.web.catalog.menu import default_photo_preset
 from vit_demo.web.frontend.components import inputs, stage
-from vit_demo.web.frontend.head import TITLE
+from vit_demo.web.frontend.html_head import TITLE
 from vit_demo.web.guard.replacements import SafeBlocks
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import EmptyPayload, ResultPayload, empty, payload

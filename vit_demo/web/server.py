@@ -42,7 +42,7 @@ from vit_demo.version import __version__
 from vit_demo.web import settings
 from vit_demo.web.api import documents, mcp
 from vit_demo.web.catalog import example_photos
-from vit_demo.web.frontend import head, modules, previews
+from vit_demo.web.frontend import html_head, modules, previews
 from vit_demo.web.frontend.assets import read_styles
 from vit_demo.web.guard import log, replacements, uploads
 from vit_demo.web.guard.compression import Compression
@@ -140,14 +140,14 @@ def asgi_app() -> FastAPI:
     raise_descriptor_limit()
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     page = build_page()
-    head.install()
+    html_head.install()
     replacements.install(page)
     page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
     own: list[BaseRoute] = [
         *routes(modules.PREFIX),
         *modules.routes(),
         *example_photos.routes(modules.PREFIX),
-        *head.routes(),
+        *html_head.routes(),
         *previews.routes(),
     ]
     own += [*documents.routes(page), Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
@@ -159,7 +159,7 @@ def asgi_app() -> FastAPI:
         app,
         page,
         "/",
-        theme=head.theme(),
+        theme=html_head.theme(),
         css=read_styles("page.css"),
         ssr_mode=False,
         mcp_server=mcp.install(),

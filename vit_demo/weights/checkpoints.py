@@ -14,10 +14,11 @@ from vit_demo.errors import CheckpointError
 from vit_demo.model import ViT
 from vit_demo.resources import resource_folder
 from vit_demo.trace import OwnViT, TracedViT
+from vit_demo.weights.digit_folders import config_in
 from vit_demo.weights.hub.repository import load_network, load_own, own_network
+from vit_demo.weights.kept_networks import trained_network
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_metadata, read_tensors, to_finite_float32
-from vit_demo.weights.trained import config_in, trained_network
 
 BUNDLED = resource_folder("checkpoints")  # the weights that ship with the package
 

@@ -59,8 +59,7 @@ def proof(config: ViTConfig, patch_size: int, *, has_mask: bool = False) -> Cost
     """The passes that prove what is known of a network, of which the modules' inputs and outputs are kept."""
     tokens, kept = num_tokens(config, patch_size), backward(config, patch_size, has_mask=has_mask)
     scores = 2 * tokens**2 + 3 * min(2 * config.num_heads * tokens**2, CHUNK_OF_PROOF)
-    masks = 3 * mask_bytes(config, patch_size) if has_mask else 0
-    return Cost(kept.nbytes + 4 * scores + masks, 5 * kept.operations)
+    return Cost(kept.nbytes + 4 * scores, 5 * kept.operations)
 
 
 def training_step(config: ViTConfig, batch: int) -> Cost:

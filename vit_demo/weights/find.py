@@ -31,12 +31,12 @@ def find_preset(
     if isinstance(name, str) and name in PRESETS:
         return PRESETS[name]
     # Imported here, because these take torch, and the table does not.
-    from vit_demo.weights.trained import is_trained_name, trained_preset
+    from vit_demo.weights.kept_networks import is_trained_name, trained_preset
 
     if is_trained_name(name):
         return trained_preset(name)
     from vit_demo.weights.hub.repository import custom_preset, is_custom_name
-    from vit_demo.weights.taught import ENDING, file_preset
+    from vit_demo.weights.taught_heads import ENDING, file_preset
 
     if isinstance(name, str) and trusted and name.endswith(ENDING) and Path(name).is_file():
         return file_preset(name, find_preset)

@@ -65,7 +65,7 @@ class Preset:
         assumed: One sentence about what had to be assumed of its preprocessing; empty if nothing was.
         note: One sentence for the page.
         base: The preset without these classes, if they were taught; None for all others.
-        head: Its head, as bytes of ``weights.taught.Head``; empty for all others.
+        head: Its head, as bytes of ``weights.taught_heads.Head``; empty for all others.
     """
 
     name: str
@@ -145,8 +145,18 @@ class Preset:
         return self.source == "hub"
 
     @property
+    def is_folder(self) -> bool:
+        """Whether its weights are in a folder of the user's."""
+        return self.source == "folder"
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether it is a network that was given, whose weights nothing names."""
+        return self.source == "memory"
+
+    @property
     def is_kept(self) -> bool:
-        """Whether ``weights.trained`` keeps its network in memory, for an hour."""
+        """Whether ``weights.kept_networks`` keeps its network in memory, for an hour."""
         return self.source == "trained"
 
     @property

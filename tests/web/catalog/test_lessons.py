@@ -7,7 +7,8 @@ from urllib.parse import parse_qs
 import pytest
 
 import vit_demo
-from scripts.words import read_language
+from scripts.translations import read_language
+from vit_demo.defaults import ENOUGH_SHARE
 from vit_demo.web.catalog import method_docs
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
@@ -18,22 +19,22 @@ SURE = ("4", pytest.approx(1, abs=0.001))
 
 
 @pytest.mark.parametrize("language", method_docs.LANGUAGES)
-def test_lessons_have_thirteen_links_to_this_page_and_as_many_folded_answers(language):
+def test_lessons_have_fourteen_links_to_this_page_and_as_many_folded_answers(language):
     html = method_docs.lessons_html(language)
     languages, _, lessons = html.partition("</nav>")
     links = re.findall(r'href="([^"]*)"', lessons)
     page = r"\./" if language == "en" else rf"\./\?language={language}"
-    assert len(links) == 13 and "_blank" not in lessons
+    assert len(links) == 14 and "_blank" not in lessons
     assert all(re.fullmatch(page + f"#lesson={i}&amp;[a-z_]+=.+", link) for i, link in enumerate(links, 1))
     assert re.findall(r'href="([^"]*)"', languages) == [f"./lessons?language={code}" for code in method_docs.LANGUAGES]
     assert re.findall(r'lang="(\w+)"[^>]* aria-current=page', languages) == [language]
     answers = re.findall(r"<td><details><summary>(\w+)</summary>[^<]+</details></td>\s*</tr>", lessons)
-    assert len(answers) == 13 and f"<th><details><summary>{answers[0]}</summary></details></th>" in lessons
+    assert len(answers) == 14 and f"<th><details><summary>{answers[0]}</summary></details></th>" in lessons
 
 
 def test_each_lesson_shows_what_its_link_opens():
     links = re.findall(r'<a href="\./(#lesson[^"]*)">(.*?)<span>', method_docs.lessons_html(), re.DOTALL)
-    assert len(links) == 13
+    assert len(links) == 14
     for link, picture in links:
         fields = parse_qs(unescape(link)[1:])
         photo = fields.get("photo")
@@ -76,25 +77,25 @@ def test_translated_lessons_have_the_links_numbers_and_labels_of_the_english_one
 
 @pytest.mark.parametrize("language", method_docs.LANGUAGES)
 def test_each_lesson_is_the_row_of_its_number(language):
-    found = [method_docs.lesson(number, language) for number in range(1, 14)]
+    found = [method_docs.lesson(number, language) for number in range(1, 15)]
     rows = lessons_of(language)[1:]
     for number, (each, row) in enumerate(zip(found, rows, strict=True), 1):
-        assert (each["number"], each["count"]) == (number, 13)
+        assert (each["number"], each["count"]) == (number, 14)
         assert each["link"].startswith(f"#lesson={number}&") and f"7860/{each['link']})" in row
         assert f"| {each['minutes']} " in row and f"| {each['task']} |" in row and f"| {each['answer']} |" in row
         assert not re.search(r"[*_`<>\[]", each["task"] + each["answer"]), "plain text"
     assert [each["next"] for each in found] == [each["link"] for each in found[1:]] + [None]
 
 
-@pytest.mark.parametrize("number", [0, -1, 14, 10**6])
+@pytest.mark.parametrize("number", [0, -1, 15, 10**6])
 def test_there_is_no_other_lesson(number):
-    with pytest.raises(ValueError, match=rf"^There is no lesson {number}: choose one from 1 to 13\.$"):
+    with pytest.raises(ValueError, match=rf"^There is no lesson {number}: choose one from 1 to 14\.$"):
         method_docs.lesson(number)
 
 
 def test_the_times_add_up():
     intro = " ".join(lessons_of("en")[0].split())
-    minutes = {number: method_docs.lesson(number)["minutes"] for number in range(1, 14)}
+    minutes = {number: method_docs.lesson(number)["minutes"] for number in range(1, 15)}
     (total,) = re.findall(r"All tasks take (\d+) minutes", intro)
     (short, chosen) = re.findall(r"In (\d+) minutes: ([^.]+)\.", intro)[0]
     assert int(total) == sum(minutes.values())
@@ -176,3 +177,22 @@ def test_no_class_is_a_tiger():
     label, probability = ex.top(1)[0]
     assert "tiger" not in ex.labels and len(ex.labels) == 50 and not ex.is_confident
     assert f"says {label}, but with only {100 * probability:.0f} %" in answer(8)
+
+
+def test_which_head_the_eight_needs():
+    ex, text = explored(8, 7), answer(14)
+    every = [(block, head) for block in range(6) for head in range(4)]
+    shares = [dict(ex.without(heads=[head]).top())["8"] for head in every]
+    assert f"of its {len(every)} heads" in text and min(shares) > 0.999
+    effects, logit = ex.head_effects(), ex.logits.max()
+    assert strongest(effects) == (4, 2) and "Without head 3 of block 5 it loses most" in text
+    with_other = ex.without(heads=[(3, 2)]).head_effects()
+    assert f"most, {effects[4, 2]:.2f} of its logit of {logit:.1f}, but {with_other[4, 2]:.2f} while" in text
+    assert "silent=4.3" in method_docs.lesson(14)["link"] and "head 3 of block 4 is silent, too" in text
+    found = ex.enough_heads(share=ENOUGH_SHARE)
+    assert (
+        set(found.heads) == {(3, 2), (4, 0)} and "2 heads are enough, head 3 of block 4 and head 1 of block 5" in text
+    )
+    alone = ex.without(heads=set(every) - set(found.heads)).top(1)[0]
+    assert alone[0] == "8" and f"8 with {100 * alone[1]:.1f} %" in text
+    assert ex.without(heads=found.heads).top(1)[0] == ("8", pytest.approx(1, abs=0.001))

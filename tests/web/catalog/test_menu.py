@@ -52,6 +52,8 @@ def test_what_the_menu_counts_is_what_the_network_does(name: str) -> None:
 
 def test_offline_only_models_that_are_here_are_offered(monkeypatch) -> None:
     monkeypatch.setattr(menu, "is_on_machine", lambda preset: False)
+    small = model_entry(PRESETS["vit-s16"])
+    assert small["megabytes"] == 88 and not small["on_machine"], "22 million parameters of four bytes"
     for offline in (False, True):
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
         offered = {entry["name"] for entry in menu.menu_entries()}

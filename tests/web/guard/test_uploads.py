@@ -222,6 +222,16 @@ def test_a_file_of_an_upload_that_broke_off_is_deleted_and_the_folder_stays(tmp_
     assert list((tmp_path / "uploads").iterdir()) == [lock]
 
 
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [("HASH/photo", True), ("HASH", False), ("HASH/.photo", False), ("HASH/a/photo", False), ("photo", False),
+     ("HASH0/photo", False), ("../HASH/photo", False), ("HASH/../photo", False), ("HASH/\0photo", False)],
+)  # fmt: skip
+def test_an_upload_is_a_file_in_a_folder_of_a_hash(path, is_one, tmp_path, monkeypatch):
+    monkeypatch.setattr(uploads, "_folder", tmp_path)
+    assert uploads.is_upload_path(f"{tmp_path}/{path.replace('HASH', 'a0' * 32)}") is is_one
+
+
 def test_the_path_of_an_upload_is_known_to_who_has_the_file(page):
     path = send_photo(page, png())
     assert path == send_photo(page, png()) == json.loads(upload(page, png())[1])[0] != send_photo(page, png(41))

@@ -29,7 +29,7 @@ def test_effects_contributions_and_the_fewest_are_those_of_the_package(result, s
         assert found["logit"] == pytest.approx(expected.logits[8], abs=1e-3)
     fewest = result.enough_heads(share=0.9)
     found = send(source, "fewest_heads")
-    assert found == {"heads": [list(head) for head in fewest.patches], "is_minimal": fewest.is_minimal}
+    assert found == {"heads": [list(head) for head in fewest.heads], "is_minimal": fewest.is_minimal}
 
 
 def test_a_result_without_heads_is_another_and_says_so(result, source, request_of):

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from dataclasses import replace
 from functools import wraps
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from vit_demo.methods import METHODS
 from vit_demo.metrics import minimal_sets
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import report
-from vit_demo.service.limits import job_bytes
+from vit_demo.service.job_limits import job_bytes
 from vit_demo.web.requests import poll, waiting
 from vit_demo.web.requests.kinds import KINDS, RequestKind
 from vit_demo.web.requests.packing import INTERNAL_ERROR
@@ -69,6 +70,18 @@ def test_an_invalid_request_gets_a_message_and_the_next_one_works(source, change
     changed = {**source, **{name: value for name, value in changes.items() if name in fields}}
     assert message in complete({"source": changed, **{n: v for n, v in changes.items() if n not in fields}})["error"]
     assert len(send(source, "logit_lens")["predictions"]) == 7
+
+
+@pytest.mark.parametrize(("total", "polls"), [(0, waiting.POLLS_WITHOUT_PROGRESS), (7, 1)])
+def test_who_has_progress_to_show_does_not_wait_for_more(total, polls):
+    asked = []
+
+    async def poll_async(seconds):
+        asked.append(seconds)
+
+    with pytest.raises(waiting.Unfinished) as caught:
+        run(waiting.wait_for(SimpleNamespace(done=3, total=total, poll_async=poll_async)))
+    assert caught.value.args == (3, total) and asked == polls * [waiting.POLL_SECONDS]
 
 
 def test_a_bug_is_logged_and_its_details_are_not_sent(source, empty_replies, monkeypatch, caplog):

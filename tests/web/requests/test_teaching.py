@@ -17,9 +17,9 @@ import vit_demo
 from vit_demo.service.job import owner
 from vit_demo.web.requests import teaching
 from vit_demo.web.requests.poll import handle
-from vit_demo.weights import PRESETS, trained
-from vit_demo.weights.taught import MAX_LINK, commit_of
-from vit_demo.weights.trained import Shares
+from vit_demo.weights import PRESETS, kept_networks
+from vit_demo.weights.kept_networks import Shares
+from vit_demo.weights.taught_heads import MAX_LINK, commit_of
 from vit_demo.words.texts import NOT_SHOWN
 
 from ...asynchronous import run
@@ -171,7 +171,7 @@ def test_hostile_links_get_a_sentence(link):
 
 @pytest.mark.parametrize("width", [2, 64, 66, 129])
 def test_a_head_of_another_width_is_refused_when_the_link_is_read(width, monkeypatch):
-    monkeypatch.setattr(trained, "networks", kept := Shares(1 << 20, 1 << 20))
+    monkeypatch.setattr(kept_networks, "networks", kept := Shares(1 << 20, 1 << 20))
     reply = ask(kind="model", name=NAME, taught=forged(torch.ones(2, width), commit=COMMIT))
     assert "taught for another network" in reply["error"] and not kept._kept
 

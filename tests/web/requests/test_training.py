@@ -27,7 +27,8 @@ from vit_demo.web.requests import kinds, poll, training
 from vit_demo.web.requests.packing import pack
 from vit_demo.web.requests.poll import handle
 from vit_demo.web.requests.training import handle_training
-from vit_demo.weights import costs, trained
+from vit_demo.weights import costs, kept_networks
+from vit_demo.weights.digit_folders import save_digits
 
 from ... import asynchronous
 from ...asynchronous import until
@@ -68,7 +69,7 @@ def done() -> dict[str, Any]:
 def test_a_run_gives_the_network_of_the_package(done):
     assert done["state"] == "done" and done["step"] == done["steps"] == 25 and done["seed"] == 4
     model, history = vit_demo.train_small(TINY, steps=25, seed=4)
-    kept = trained.trained_network(done["model"]).model
+    kept = kept_networks.trained_network(done["model"]).model
     assert all(torch.equal(a, b) for a, b in zip(kept.parameters(), model.parameters(), strict=True))
     assert done["accuracy"] == [[step, share] for step, share in history.accuracy]
     assert [round(value, 4) for value in history.loss] == [value for _, value in done["loss"]]
@@ -83,7 +84,7 @@ def test_the_visitors_digit_is_the_one_that_is_looked_at(done):
 
 def _folder(reply: dict[str, Any]) -> Any:
     folder = training.Path(training.tempfile.mkdtemp())
-    trained.save_digits(folder, trained.trained_network(reply["model"]).model, training.History(0))
+    save_digits(folder, kept_networks.trained_network(reply["model"]).model, training.History(0))
     return folder
 
 
@@ -110,7 +111,7 @@ def test_the_event_loop_packs_no_download(monkeypatch):
 
 
 def test_mistakes_are_digits_that_it_gets_wrong(done):
-    model = trained.trained_network(done["model"]).model
+    model = kept_networks.trained_network(done["model"]).model
     digits, labels = (part[5000:] for part in training.quick_digits())
     with torch.no_grad():
         found = model(digits).argmax(1)
@@ -126,7 +127,7 @@ def test_mistakes_are_digits_that_it_gets_wrong(done):
 
 
 def test_the_network_before_the_training_is_there_to_compare_with(done):
-    before = trained.trained_network(done["before"])
+    before = kept_networks.trained_network(done["before"])
     expected = training.random_network(TINY, seed=4)
     assert not any(p.requires_grad for p in before.model.parameters())
     assert all(torch.equal(a, b) for a, b in zip(before.model.parameters(), expected.parameters(), strict=True))
@@ -144,9 +145,9 @@ def test_every_section_takes_the_network_by_its_name(done):
 
 
 def test_a_name_cannot_be_guessed_and_says_when_it_is_gone(done):
-    assert trained.NAME.fullmatch(done["model"]) and done["run"] not in done["model"]
+    assert kept_networks.NAME.fullmatch(done["model"]) and done["run"] not in done["model"]
     other = "yours-" + "a" * 22
-    assert asked({"kind": "model", "name": other})["error"] == trained.GONE
+    assert asked({"kind": "model", "name": other})["error"] == kept_networks.GONE
     for request in ({"run": "x"}, {"run": 3}, {"run": done["model"]}):
         with pytest.raises(InputError):
             run(request)
@@ -158,12 +159,12 @@ def test_a_network_that_was_used_is_gone_after_its_hour_as_well(monkeypatch):
     done = finished({**BEGIN, "steps": 2})
     source = {"example": "digit-3", "preset": done["model"], "patch_size": 7, "fit": "crop"}
     assert "result" in asked({"kind": "result", "source": source})
-    trained.networks._drop(done["model"])
+    kept_networks.networks._drop(done["model"])
     for request in (
         {"kind": "model", "name": done["model"]},
         {"kind": "result", "source": {**source, "example": "test-3"}},
     ):
-        assert asked(request)["error"] == trained.GONE
+        assert asked(request)["error"] == kept_networks.GONE
 
 
 def test_runs_of_one_address_take_turns_and_leave_a_core_to_others():
@@ -260,11 +261,11 @@ def test_what_cannot_be_gone_on_with_takes_no_place(done):
 
 def test_a_trained_network_that_was_looked_into_has_one_owner():
     model = training.random_network(TINY, seed=0).eval()
-    name, alive = trained.keep(model, 0.5), weakref.ref(model)
+    name, alive = kept_networks.keep(model, 0.5), weakref.ref(model)
     source = {"example": "digit-3", "preset": name, "patch_size": 7, "fit": "crop"}
     assert "map" in asked({"kind": "map", "method": "relevance", "label": 3, "source": source})["result"]
     assert name not in {key for key, *_ in get_engine()._models.list_keys()}
-    trained.networks._drop(name)
+    kept_networks.networks._drop(name)
     del model
     gc.collect()
     assert alive() is None

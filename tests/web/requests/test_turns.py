@@ -16,14 +16,14 @@ from vit_demo.model import ViT, ViTConfig
 from vit_demo.service import queues
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import owner
+from vit_demo.service.job_limits import POOLS
 from vit_demo.service.jobs import JobRunner
-from vit_demo.service.limits import POOLS
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import uploads
 from vit_demo.web.requests import maps, parse, poll, teaching, tokens
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.payload import data_url
-from vit_demo.weights import trained
+from vit_demo.weights import kept_networks
 
 from ...asynchronous import run, until
 from ...replies import unpack
@@ -130,7 +130,8 @@ def names():
     """A network that was trained, and the same before, which is built whenever it is used; and the link of a taught."""
     model = ViT(TRAINED).eval()
     taught = answer(teach([drawing(angle) for angle in range(4)], **FINE))["model"]
-    return trained.keep(model, 0.5), trained.keep_before(lambda: ViT(TRAINED).eval(), TRAINED, 0.1), taught["link"]
+    before = kept_networks.keep_before(lambda: ViT(TRAINED).eval(), TRAINED, 0.1)
+    return kept_networks.keep(model, 0.5), before, taught["link"]
 
 
 def requests_of(kind, names):

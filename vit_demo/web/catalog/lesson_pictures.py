@@ -6,8 +6,7 @@ from urllib.parse import parse_qs
 
 from vit_demo.web.catalog.example_digits import DIGITS, PEN_WIDTH, Point
 
-SIDE = 28
-"""Of a picture, in units of a digit's pixels."""
+SIDE = 28  # of a picture, in units of a digit's pixels
 
 PHOTOS = "./gradio_api/vit_demo/examples/preview"
 

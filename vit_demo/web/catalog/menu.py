@@ -13,7 +13,7 @@ from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 from vit_demo.weights.checkpoints import read_record
 from vit_demo.weights.costs import num_operations, num_tokens
 from vit_demo.weights.hub.repository import is_on_machine
-from vit_demo.weights.taught import to_link
+from vit_demo.weights.taught_heads import to_link
 
 EVERYDAY_PHOTOS: dict[str, tuple[int, dict[int, float]]] = {
     "photos-tiny": (357, {10: 85.7, 12: 82.9, 15: 84.0, 20: 78.7}),

@@ -11,7 +11,7 @@ from vit_demo.service.engine import get_engine
 from vit_demo.service.job import Job
 from vit_demo.web import settings
 from vit_demo.weights import PRESETS, Preset
-from vit_demo.weights.trained import is_trained_name, trained_preset
+from vit_demo.weights.kept_networks import is_trained_name, trained_preset
 from vit_demo.weights.untrusted_text import sanitize
 
 MAX_NAME_LENGTH = 200  # characters of the name of a preset, method or class in a request

@@ -2,7 +2,8 @@
 
 Each module becomes a function that returns its exports, called once, after those of the modules that it imports. Our
 modules need no more of the language than this: `import { a, b as c } from "./file.js"`, `export` before a function or a
-constant, `` import(`./folder/${name}.js`) ``, and `import.meta.url`. Anything else is an error when the server starts.
+constant, `` import(`./folder/${name}.js`) ``, and `import.meta.url`, and no template within another. Anything else is
+an error when the server starts.
 """
 
 import re
@@ -27,11 +28,12 @@ _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.\.?/[^"]+)";$', re.MULTILINE
 _COMPUTED_IMPORT = re.compile(r"\bimport\(`(\.\.?/[^`]+)`\)")
 _EXPORT = re.compile(r"^export (?=(?:const|function|async function) (\w+))", re.MULTILINE)
 _OTHER = re.compile(r"^(?:import|export)\b.*|\bimport\s*\(.*", re.MULTILINE)
+_NESTED = re.compile(r"\$\{(?:[^{}`]|\{[^{}`]*\})*`.*")  # a template within one, of which jsmin would take the spaces
 _COMMENT = re.compile(r"^\s*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
 _REMARK = re.compile(r"(?<=[;,{}()\[\]]) // .*$", re.MULTILINE)
 _TYPE = re.compile(r"/\*\* @type [^*]*\*/ ")
 _MARK = re.compile(r'\benglish\(\s*("(?:[^"\\\n]|\\.)*"),?\s*\)')
-_INDENTATION = re.compile(r"^\s+", re.MULTILINE)
+_CSS_SPACE = re.compile(r"^\s+|(?<=[{};,(])\n\s*", re.MULTILINE)
 _CSS_COMMENT = re.compile(r"[ \t]*/\*(?:(?!\*/)(?:.|\n))*\*/[ \t]*$", re.MULTILINE)
 
 
@@ -41,8 +43,8 @@ def read(name: str) -> str:
 
 
 def read_styles(*names: str) -> str:
-    """Joins style sheets, without indentation and comments at the ends of lines; paths as in `read`."""
-    return _INDENTATION.sub("", _CSS_COMMENT.sub("", "\n".join(map(read, names))))
+    """Joins style sheets, without needless spaces and comments at the ends of lines; paths as in `read`."""
+    return _CSS_SPACE.sub("", _CSS_COMMENT.sub("", "\n".join(map(read, names))))
 
 
 def stage_styles(views: Iterable[str]) -> str:
@@ -125,7 +127,7 @@ def _as_function(path: str, source: str) -> str:
     source = _EXPORT.sub("", _IMPORT.sub(constants, _MARK.sub(r"\1", source)))
     source = _COMPUTED_IMPORT.sub(lambda match: f"Promise.resolve(modules[`{_resolve(path, match[1])}`])", source)
     source = source.replace("import.meta.url", f'import.meta.url.replace(/[^/]*$/, "{path}")')
-    other = _OTHER.search(source)
+    other = _OTHER.search(source) or _NESTED.search(source)
     if other:
         raise ValueError(f"{path} cannot be joined with the others: {other[0]}")
     return f"{jsmin(source)}\nreturn {{ {', '.join(exports)} }};\n"

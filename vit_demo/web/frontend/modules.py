@@ -27,9 +27,11 @@ STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
 """The modules that start the page."""
 LATER = {
     "build.js": "stage/views/build/building.js",
+    "compare.js": "stage/views/compare/comparing.js",
     "film.js": "stage/film/main.js",
     "heads.js": "stage/views/blocks/heads.js",
     "lesson.js": "stage/lesson.js",
+    "sum.js": "stage/views/steps/contributions.js",
     "teach.js": "stage/views/teach/teaching.js",
 }
 """Modules, by the file that they are served in with all that they need, that a first visit does not wait for."""

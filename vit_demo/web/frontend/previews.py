@@ -22,10 +22,10 @@ from vit_demo.web.catalog.example_digits import Point, drawn, example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.frontend import modules
 from vit_demo.web.frontend.constants import COLOURS, MAX_SEEN_STROKES
-from vit_demo.web.frontend.head import DESCRIPTION, TITLE
+from vit_demo.web.frontend.html_head import DESCRIPTION, TITLE
 
 NAMES = (*(f"digit-{digit}" for digit in range(10)), *EXAMPLE_PHOTOS)
-"""Of the examples, as a request of the page has them."""
+"""The examples, by their names in a request of the page."""
 
 SIZE = (1200, 630)
 """Width and height of a picture, as of ``preview.jpg``."""

@@ -27,7 +27,7 @@ def effects(result: Exploration, request: HeadsRequest) -> Json:
 def fewest(result: Exploration, _: object) -> Json:
     """The heads, ``[[block, head], ...]``, that alone keep the predicted class; None where none do."""
     found = result.enough_heads(share=ENOUGH_SHARE)
-    return {"heads": found and [list(head) for head in found.patches], "is_minimal": bool(found and found.is_minimal)}
+    return {"heads": found and [list(head) for head in found.heads], "is_minimal": bool(found and found.is_minimal)}
 
 
 def contributions(result: Exploration, request: HeadsRequest) -> Json:

@@ -43,8 +43,8 @@ from vit_demo.web.requests.tokens import TokenRequest, tokens_result
 from vit_demo.web.requests.training import archive, handle_training
 from vit_demo.web.requests.waiting import find_preset
 from vit_demo.weights import costs
-from vit_demo.weights.taught import from_link
-from vit_demo.weights.trained import keep_taught
+from vit_demo.weights.kept_networks import keep_taught
+from vit_demo.weights.taught_heads import from_link
 
 NOTHING_DRAWN = "Draw a digit, 0 to 9, to see the model’s prediction."
 """The message in place of a result while there is no ink."""

@@ -7,7 +7,7 @@ from cachetools import TTLCache
 from vit_demo.errors import InputError
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import Job, Turn, Work, owner
-from vit_demo.service.limits import GRACE
+from vit_demo.service.job_limits import GRACE
 from vit_demo.web.requests import parse
 
 _newest: TTLCache[tuple[str, str], Job[bytes]] = TTLCache(256, GRACE)  # until its page has asked again

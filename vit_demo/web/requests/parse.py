@@ -33,7 +33,7 @@ from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, ExamplePhoto
 from vit_demo.web.catalog.visitor_presets import MAX_NAME_LENGTH
 from vit_demo.web.guard import uploads
 from vit_demo.weights import PRESETS, Preset
-from vit_demo.weights.trained import is_trained_name
+from vit_demo.weights.kept_networks import is_trained_name
 from vit_demo.words.texts import check_words, split_words
 
 Json = dict[str, Any]  # a JSON object
@@ -48,7 +48,7 @@ _pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda pictur
 def checked(kind: Any, sent: Any, context: Any = None) -> Any:
     """What was sent, as a value of a type with pydantic's validators, or as a dataclass whose fields have such types.
 
-    Of a dataclass a JSON object is sent, in which null stands for a field that is left out. Validators get ``context``
+    For a dataclass a JSON object is sent, in which null stands for a field that is left out. Validators get ``context``
     as ``ValidationInfo.context``. The ``InputError`` is that of the first check that fails.
     """
     if is_dataclass(kind):

@@ -17,7 +17,7 @@ from vit_demo.errors import InputError
 from vit_demo.inference.inputs import ModelInput
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import Job, Turn, owner, report
-from vit_demo.service.limits import USUAL_SECONDS
+from vit_demo.service.job_limits import USUAL_SECONDS
 from vit_demo.service.source import pool_of
 from vit_demo.teaching.teach import fitted
 from vit_demo.trace.other_head import read_token
@@ -25,8 +25,8 @@ from vit_demo.web.catalog.menu import model_entry
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.packing import pack
 from vit_demo.weights import Preset
-from vit_demo.weights.taught import check_labels, taught_preset
-from vit_demo.weights.trained import Shares, keep_taught
+from vit_demo.weights.kept_networks import Shares, keep_taught
+from vit_demo.weights.taught_heads import check_labels, taught_preset
 
 MAX_TOKENS = 2000  # tokens kept for all addresses: 4 MB of a network 512 wide, at most 64 MB of any
 NOT_SEPARABLE = "These pictures could not be told apart at all: add others."

@@ -28,7 +28,7 @@ from vit_demo.methods import attention_from, to_grid
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import Cancelled, Job, owner, report
-from vit_demo.service.limits import MEMORY_OF_TRAINING
+from vit_demo.service.job_limits import MEMORY_OF_TRAINING
 from vit_demo.trace import OwnViT, Trace
 from vit_demo.training.small import (
     BATCH_SIZE,
@@ -47,7 +47,8 @@ from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import data_url
 from vit_demo.web.requests.waiting import POLL_SECONDS
 from vit_demo.weights.costs import num_operations, num_tokens, training_step
-from vit_demo.weights.trained import Shares, keep, keep_before, save_digits, trained_network
+from vit_demo.weights.digit_folders import save_digits
+from vit_demo.weights.kept_networks import Shares, keep, keep_before, trained_network
 
 MAX_SECONDS = 60  # the longest run that may be chosen, and after which each ends
 MAX_RUNS, RUNS_OF_ONE = 256, 64  # runs that are remembered, of all addresses and of one

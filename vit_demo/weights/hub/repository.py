@@ -21,6 +21,7 @@ from vit_demo.sentences import joined, sentence
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.trace.running import hooked
 from vit_demo.weights import limits
+from vit_demo.weights.digit_folders import folder_preset
 from vit_demo.weights.hub import visitor_cache
 from vit_demo.weights.hub.connection import UnreachableError
 from vit_demo.weights.hub.download import REPOSITORY, REVISION, DownloadProgress, MissingFileError, fetch, is_cached
@@ -31,7 +32,6 @@ from vit_demo.weights.hub_presets import offered_patch_sizes
 from vit_demo.weights.imagenet import IMAGENET_ASSUMED, IMAGENET_LABELS
 from vit_demo.weights.preset import Kind, Preset
 from vit_demo.weights.safetensors_io import read_tensors, to_finite_float32
-from vit_demo.weights.trained import folder_preset
 from vit_demo.weights.untrusted_text import sanitize
 from vit_demo.words.classifier import WordClassifier
 from vit_demo.words.texts import DEFAULT_WORDS
@@ -186,7 +186,7 @@ def prove(preset: Preset, on_module: Callable[[], object] = lambda: None) -> Pre
     """
     folder, most = Path(preset.repo), limits.MAX_JSON_BYTES
     with nullcontext() if preset.trusted else visitor_cache.in_use(preset.repo, preset.revision):
-        if preset.source != "folder":
+        if not preset.is_folder:
             folder = fetch(preset.repo, CONFIG_FILE, preset.revision, trusted=preset.trusted, max_bytes=most).parent
         try:
             network = _load(preset, folder, on_module)
@@ -203,7 +203,7 @@ def prove(preset: Preset, on_module: Callable[[], object] = lambda: None) -> Pre
             if p <= limits.MAX_VISITOR_PATCH and limits.is_affordable(preset.config, p, has_mask=preset.has_mask)
         )
     proved = replace(preset, config=config, structure=network.structure, patch_sizes=sizes)
-    if preset.source != "folder":
+    if not preset.is_folder:
         with _lock:
             if len(_repositories) >= MOST_REPOSITORIES:
                 del _repositories[next(iter(_repositories))]  # the oldest
@@ -282,7 +282,7 @@ def own_network(config: ViTConfig, tensors: dict[str, Tensor]) -> ViT:
 
 def fetch_files(preset: Preset, progress: DownloadProgress | None = None) -> Path:
     """The folder with a preset's config and weights, downloaded if necessary."""
-    if preset.source == "folder":
+    if preset.is_folder:
         return Path(preset.repo)
     if preset.library:
         most = limits.MAX_JSON_BYTES

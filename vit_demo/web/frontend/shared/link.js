@@ -251,17 +251,19 @@ function decodeSecond(text) {
 
 function encodeColumns(columns) {
   return columns
-    .map(({ preset, patchSize, method, label }) => [preset, patchSize, method, label ?? []].flat().join(":"))
+    .map(({ preset, patchSize, method, label, without }) =>
+      [preset, patchSize, method, label ?? (without ? "" : []), without ? "silent" : []].flat().join(":"),
+    )
     .join();
 }
 
 /** Columns of a comparison that may exist, or null for none. */
 function decodeColumns(text) {
   const columns = text.split(",", MOST_COLUMNS).map((column) => {
-    const [preset, size, method, label] = column.split(":", 4);
+    const [preset, size, method, label, heads] = column.split(":", 5);
     const patchSize = integer(size, 1, 10_000);
     const isColumn = MODEL.test(preset) && patchSize !== null && NAME.test(method ?? "");
-    return isColumn && { preset, patchSize, method, label: integer(label, 0, LARGEST) };
+    return isColumn && { preset, patchSize, method, label: integer(label, 0, LARGEST), without: heads === "silent" };
   });
   const found = columns.filter(Boolean);
   return found.length ? found : null;

@@ -5,7 +5,7 @@
 
 /**
  * @typedef {{picture: number, patch: number}} Place Picture 1 is the second.
- * @typedef {{preset: string, patchSize: number, method: string, label: number | null}} Column
+ * @typedef {{preset: string, patchSize: number, method: string, label: number | null, without: boolean}} Column
  * @typedef {object} View
  * @property {number | null} lesson whose task is shown above the stage
  * @property {string} section

@@ -105,8 +105,7 @@ function headlineOf(of) {
   if (!result) return of.isLoading ? "" : (INVITATIONS[task] ?? INVITATIONS.photos);
   const count = result.dropped.length; // in a notebook the whole picture may not be there to compare with
   if (verb === "look" && isSquareSeen(of)) return lookOf(of);
-  const ofHeads = result.silent.length && withoutHeadsOf(of);
-  if (ofHeads) return ofHeads;
+  if (result.silent.length) return withoutHeadsOf(of);
   if (count > 0) return withoutOf(of, count);
   if (stateOf(of) === "told") return toldOf(of);
   if (of.doubt === "none") return english("This network has no classes: it turns each square into a list of numbers.");
@@ -153,7 +152,7 @@ function nextOf(of) {
   if (verb === "look") return isSquareSeen(of) ? "" : english("Choose a square: what does it look at?");
   if (verb === "draw" && of.taught && !of.isOwn) return askedFor(of, of.taught);
   if (verb === "draw") return invites && of.task === "digits" ? english("Now you: draw a digit.") : "";
-  if (verb !== "rub" || whole.predictions.length < 2) return "";
+  if (verb !== "rub" || whole.predictions.length < 2 || result.silent.length) return "";
   const guessed = stateOf(of);
   if (guessed === "asked") return QUESTION;
   if (guessed === "told") return "";
@@ -172,7 +171,7 @@ function nextOf(of) {
 
 /** Whether "What is it?" is asked below the answer: "open" where it is unsure or none, "folded", or "none". */
 function askOf({ result, whole, live, at, doubt, isFilm }) {
-  if (!result || isFilm || live || at !== null || countOf(result, whole) > 0) return "none";
+  if (!result || isFilm || live || at !== null || !isWhole(result, whole)) return "none";
   return doubt === "sure" ? "folded" : "open";
 }
 

@@ -29,12 +29,12 @@ export function guessOf({ guess, methods }, result, drawing) {
 }
 
 /** What can be said of guessing: "offer", "asked", "told" or "none". */
-export function stateOf({ verb, live, result, whole, guess, found, isTried, doubt }) {
+export function stateOf({ verb, live, result, whole, guess, found, doubt }) {
   const { predictions } = whole ?? { predictions: [] };
   const canGuess = doubt === "sure" && predictions[0]?.scores === "softmax" && predictions.length > 1;
-  if (verb !== "rub" || live || !result || !canGuess || result.dropped.length) return "none";
+  if (verb !== "rub" || live || !result || !canGuess || result.dropped.length || result.silent.length) return "none";
   if (guess) return guess.patch === null ? "asked" : "told";
-  return found || isTried ? "none" : "offer";
+  return found ? "none" : "offer";
 }
 
 /** The square that is needed most, beside the one that was marked. */

@@ -209,7 +209,7 @@ function followSection(stage) {
 
   function follow() {
     const next = choicesOf(stage).section;
-    const task = pageState.get().view.lesson;
+    const { lesson: task } = pageState.get().view;
     const isNewTask = Boolean(task) && task !== lesson;
     if ((next === section && !isNewTask) || !stage.result) return;
     [section, lesson] = [next, task];

@@ -18,7 +18,7 @@ export function captionOf(drawing) {
   const isOpening = isFirstMap(drawing) && choices.section !== "features"; // of which the sentence says all
   const value = error || words.reading;
   const { preset } = result.source;
-  const place = isMeasured(drawing) && !otherClass(drawing) && !isOpening ? placeAmong(method, preset) : null;
+  const place = isMeasured(drawing) && !otherClass(drawing) ? placeAmong(method, preset) : null;
   const all = Object.values(methods).filter((each) => placeAmong(each, preset)).length;
   const about = choices.hovered === null && value ? `${words.subject}. ${value}` : words.subject;
   const isOld = Boolean(!tokens && entry && !entry.value && drawing.map);
@@ -27,7 +27,7 @@ export function captionOf(drawing) {
     about: words.subject,
     subject: isOpening ? "" : words.subject,
     value,
-    rank: place ? translate("ranked {place} of {all} in a test ›", { place, all }) : "",
+    rank: place ? translate("no. {place} of {all} at finding what the answer needs ›", { place, all }) : "",
     outdated: isOld ? translate("Still shown: *{method}*", { method: translate(method.label) }) : "",
     label: translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
       subject: plain(about),

@@ -225,7 +225,7 @@ const NO_BRUSH = { isOn: () => false, over: (/** @type {number} */ _patch) => {}
  * Calls `hover(patch | null)`, `click(patch)`, `press()` and `leave()` for what the visitor does on the canvas, and `move(patch)`
  * for an arrow key, which leads from the patch `at()` past those that are `skipped(patch)`; `getGrid()` returns {rows, columns},
  * or null while there is nothing to point at. `brush` is {isOn(), over(patch), lift()}: while it is on, a pressed pointer
- * brushes over patches and clicks none; a finger brushes sideways, and scrolls up and down. `shortcut(key)` returns whether another
+ * brushes over patches and clicks none. `shortcut(key)` returns whether another
  * key does something.
  */
 export function listenToPatches(canvas, getGrid, actions) {
@@ -240,7 +240,7 @@ export function listenToPatches(canvas, getGrid, actions) {
     brush = NO_BRUSH,
     shortcut = () => false,
   } = actions;
-  let first = /** @type {number | null} */ (null); // the patch where a finger touched, which may be about to scroll
+  let first = /** @type {number | null} */ (null); // the patch that a finger touched
   let brushed = /** @type {number | null} */ (null); // the last patch under a pressed brush
   const patchUnder = ({ clientX, clientY }) => patchAt(clientX, clientY, canvas.getBoundingClientRect(), getGrid());
 
@@ -277,7 +277,7 @@ export function listenToPatches(canvas, getGrid, actions) {
     if (brushed === null && first !== null && patch !== first) brushOver(first);
     if (brushed !== null) brushOver(patch);
   });
-  canvas.addEventListener("pointercancel", end); // a finger that scrolls
+  canvas.addEventListener("pointercancel", end); // a second finger
   canvas.addEventListener("pointerup", () => {
     if (first !== null) brushOver(first);
     end();

@@ -36,7 +36,9 @@ const WITHOUT = {
   ),
   none: english("The network reads the photo without 1 square.|The network reads the photo without {count} squares."),
 };
-const FLIPPED = english("You made it say *{label}* with 1 square.|You made it say *{label}* with {count} squares.");
+const FLIPPED = english(
+  "You made it say *{label}* by rubbing out 1 square.|You made it say *{label}* by rubbing out {count} squares.",
+);
 
 export function withoutOf({ result, whole, change, doubt, isFlip }, count) {
   const values = { ...leading(result), count };
@@ -49,18 +51,21 @@ export function withoutOf({ result, whole, change, doubt, isFlip }, count) {
   return translate(WITHOUT[kind], { ...values, before });
 }
 
-/** What it comes to while heads are silent, unless it is unsure. */
+/** What it comes to while heads are silent, and squares with them. */
 const WITHOUT_HEADS = {
-  same: english(
-    "Without 1 head it still says *{label}*: {probability}.|Without {count} heads it still says *{label}*: {probability}.",
-  ),
-  other: english(
-    "Without 1 head it says *{label}*: {probability}.|Without {count} heads it says *{label}*: {probability}.",
-  ),
+  same: english("Without {what} it still says *{label}*: {probability}."),
+  other: english("Without {what} it says *{label}*: {probability}."),
+  leans: english("Without {what} it leans to *{label}*: {probability}."),
+  unsure: english("Without {what} it is unsure: *{label}* {probability}, *{other}* {less}."),
+  none: english("The network reads the photo without {what}."),
 };
 
-export const withoutHeadsOf = ({ result, change }) =>
-  WITHOUT_HEADS[change] && translate(WITHOUT_HEADS[change], { ...leading(result), count: result.silent.length });
+export function withoutHeadsOf({ result, change, doubt }) {
+  const heads = translate("1 head|{count} heads", { count: result.silent.length });
+  const squares = translate("1 square|{count} squares", { count: result.dropped.length });
+  const what = result.dropped.length ? translate("{heads} and {squares}", { heads, squares }) : heads;
+  return translate(WITHOUT_HEADS[change === "unsure" ? doubt : change], { ...leading(result), what });
+}
 
 /** Whether the squares that are out are those that a search has found. */
 export const isFound = ({ found, result }) => String(found?.dropped) === String(result.dropped);
@@ -109,7 +114,7 @@ export function ropeOf({ result, whole, doubt }) {
           english("over a million times as likely"),
         ]
       : odds < 1.05
-        ? [translate("*{one}* and *{other}* are as likely", values), english("equally likely")]
+        ? [translate("*{one}* and *{other}* are equally likely", values), english("equally likely")]
         : [
             translate("*{one}* is {odds} times as likely as *{other}*", values),
             translate("{odds} times as likely", values),

@@ -189,7 +189,7 @@ export function createFilm(stage, request) {
     const style = getComputedStyle(host);
     const of = (name) => style.getPropertyValue(`--${name}`);
     const steps = getComputedStyle(find(".chapter.steps") ?? host);
-    const [plus, minus] = ["plus", "minus"].map((name) => `rgb(${steps.getPropertyValue(`--${name}`)})`);
+    const [plus, minus] = ["--plus", "--minus"].map((name) => `rgb(${steps.getPropertyValue(name)})`);
     const paper = result.pixelated ? LIGHT.paper : of("surface");
     const rest = of("track");
     return {

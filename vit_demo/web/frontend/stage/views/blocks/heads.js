@@ -27,7 +27,7 @@ const STYLES = `
   .head .bar.gains b { background: var(--dim); }
   .head.idle:not(.silent) canvas { opacity: 0.45; }
   .worth { display: flex; flex-wrap: wrap; gap: 0 16px; align-items: center; }
-  .worth .found { color: var(--text); }
+  .worth .found { flex-basis: 100%; color: var(--text); }
 }
 `;
 const HTML = `<style>${STYLES}</style>
@@ -46,7 +46,7 @@ export function createHeads(card, { request, dropping, redraw }) {
     ...[".worth", ".effects", ".least", ".undo-heads", ".all-heads", ".worth .found"].map(find),
   ];
   let drawn = /** @type {any} */ (null); // {result, whole, choices} on the stage
-  let shown = /** @type {any} */ (null); // the effects that bars show, {whole, classes, values}
+  let shown = /** @type {any} */ (null); // the effects that bars show, {whole, silent, classes, values}
   let kept = /** @type {any} */ (null); // what the search found, {whole, heads}
   const subjects = {
     head_effects: () => drawn && { result: drawn.result, fields: { kind: "head_effects", ...classesOf(drawn) } },
@@ -55,7 +55,7 @@ export function createHeads(card, { request, dropping, redraw }) {
   let wanted = /** @type {"head_effects" | "fewest_heads"} */ ("head_effects");
   const tasks = createTasks(() => subjects[wanted](), redraw);
 
-  /** Begins a search, or ends the one that runs; `onFound(reply, subject)` gets what it found. */
+  /** Begins a search, or ends the one that runs; `onFound(reply, result)` gets what it found. */
   async function press(kind, onFound) {
     const running = subjects[wanted]();
     if (tasks.of(running)?.running) return tasks.cancel(running);
@@ -64,14 +64,15 @@ export function createHeads(card, { request, dropping, redraw }) {
     const { whole } = drawn;
     await tasks.start(subject, {}, async ({ isCurrent, onProgress }) => {
       const reply = await request({ source: subject.result.source, ...subject.fields }, { isCurrent, onProgress });
-      if (reply?.result && drawn?.whole === whole) onFound(reply.result, whole);
+      if (reply?.result && drawn?.whole === whole) onFound(reply.result, subject.result);
       return reply;
     });
   }
 
   effects.addEventListener("click", () =>
-    press("head_effects", ({ effects: sent }, whole) => {
-      shown = { whole, classes: String(Object.values(classesOf(drawn))), values: decodeFloat32(sent) };
+    press("head_effects", ({ effects: sent }, { silent }) => {
+      const { whole } = drawn;
+      shown = { whole, silent, classes: String(Object.values(classesOf(drawn))), values: decodeFloat32(sent) };
     }),
   );
   least.addEventListener("click", () =>
@@ -113,7 +114,7 @@ export function createHeads(card, { request, dropping, redraw }) {
   }
 
   /** Draws the switches and bars of wrapped heads, in their order, and the row below them. */
-  function draw(wrapped, { result, whole, choices }, isOpen) {
+  function draw(wrapped, { result, whole, choices, frame }, isOpen) {
     drawn = { result, whole, choices };
     row.hidden = !isOpen;
     if (!isOpen) return;
@@ -145,10 +146,11 @@ export function createHeads(card, { request, dropping, redraw }) {
     setText(all, english("All heads speak"));
     undo.disabled = !dropping.canUndo();
     all.hidden = !silent.size;
-    setText(found, task?.error || sentenceOf(silent, isShown));
+    setText(found, task?.error || sentenceOf(silent, isShown, frame.headline.text));
   }
 
-  function sentenceOf(silent, isShown) {
+  /** What the search found, or what it says without them, which may be out of sight, and what the bars are. */
+  function sentenceOf(silent, isShown, headline) {
     const { result, whole, choices } = drawn;
     const total = whole.numBlocks * whole.numHeads;
     const isOfSearch = kept?.whole === whole && kept.heads.length && silent.size === total - kept.heads.length;
@@ -159,9 +161,12 @@ export function createHeads(card, { request, dropping, redraw }) {
         values,
       );
     }
-    if (!isShown) return "";
     const { label } = targetOf(result, choices.label);
-    return translate("The bars: what *{label}* loses without each head alone.", { label });
+    const ofBars =
+      String(shown?.silent) === String(result.silent)
+        ? translate("The bars: what *{label}* loses without each head alone.", { label })
+        : translate("The bars are of before: ask again.");
+    return [silent.size && headline, isShown && ofBars].filter(Boolean).join(" ");
   }
 
   return { wrap, draw };

@@ -5,6 +5,7 @@
 import { isNew, make, makeButton, rove, setText } from "../../../shared/dom.js";
 import { fitInside } from "../../../shared/geometry.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
+import { pageState } from "../../../shared/pageState.js";
 import { createReplyCache, SETTLE } from "../../../shared/requests.js";
 import { formatProbability, formatShare, isPooling, isUnsure, queryName } from "../../format.js";
 import { peakOf } from "../../heatmapColours.js";
@@ -34,6 +35,7 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
   let wrapped = /** @type {any[]} */ ([]); // {node, block, head} of each head, while all are shown
   let rows = []; // rows[0] are the blocks, each the mean of its heads; the others are the heads'
   let expanded = false;
+  let isTask = false; // whether silent heads are what a task is about, and not in sight yet
 
   function build({ numBlocks, numHeads }) {
     grid.style.setProperty("--blocks", numBlocks);
@@ -84,7 +86,10 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
   }
 
   function draw({ result, whole, method, choices, frame }) {
-    if (result.silent.length && isNew(more, [whole.run])) expanded = true;
+    if (result.silent.length && isNew(more, [whole.run])) {
+      expanded = true;
+      isTask = Boolean(pageState.get()?.view.lesson);
+    }
     if (expanded) fetchHeads();
     const shape = [result.numBlocks, result.numHeads, expanded, Boolean(heads), currentLanguage()];
     if (isNew(grid, shape)) build(result);
@@ -98,7 +103,9 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
     }
     find(".answers").classList.toggle("late", !answers);
     mark(method, choices);
-    if (!frame.answers?.isLive) heads?.draw(wrapped, { result, whole, choices }, expanded);
+    if (!frame.answers?.isLive) heads?.draw(wrapped, { result, whole, choices, frame }, expanded);
+    if (heads && isTask) requestAnimationFrame(() => find(".head.silent")?.scrollIntoView({ block: "center" }));
+    isTask &&= !heads;
   }
 
   /** A notebook has no server that runs the network again; without the code, heads are looked at alone. */

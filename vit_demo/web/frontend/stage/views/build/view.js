@@ -3,6 +3,7 @@
 
 import { setText } from "../../../shared/dom.js";
 import { NOT_LOADED } from "../../../shared/requests.js";
+import { createLater } from "../later.js";
 import { waysHtml } from "./network.js";
 
 export const sections = ["build"];
@@ -16,23 +17,10 @@ export const html = `
   </section>`;
 
 export function create(card, { load, ...context }) {
-  let build = /** @type {any} */ (null); // what happens in it, once its code is there
-  let isWanted = false;
-  let drawn = /** @type {any} */ (null);
-
-  async function fetchBuild() {
-    isWanted = true;
-    const all = await load("build.js").catch(() => null);
-    if (!all) return setText(card.querySelector(".news-of-build"), NOT_LOADED);
-    build = all["stage/views/build/building.js"].createBuild(card, context);
-    return build.draw(drawn);
-  }
-
-  function draw(given) {
-    drawn = given;
-    if (!isWanted && sections.includes(given.choices.section)) fetchBuild();
-    build?.draw(given);
-  }
-
-  return { draw, drawEmpty: draw };
+  const view = createLater({
+    ...{ load, file: "build.js", sections },
+    create: (modules) => modules["stage/views/build/building.js"].createBuild(card, context),
+    fail: () => setText(card.querySelector(".news-of-build"), NOT_LOADED),
+  });
+  return { draw: view.draw, drawEmpty: view.draw };
 }

@@ -17,6 +17,7 @@ const HTML = `
     <label>Patch size <select data-compare="patchSize"></select></label>
     <label>Method <select data-compare="method"></select></label>
     <label>Class <select data-compare="label"></select></label>
+    <label>Silent heads <select data-compare="without"></select></label>
   </div>
   <div class="pane">
     <canvas tabindex="0" role="application"></canvas>
@@ -48,19 +49,23 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
   });
 
   /**
-   * Shows a column: `choices` {preset, patchSize, method, label}, `number` from 1, `models` of its menu, `result`, `map`,
-   * the `end` of the colour scale, the `hovered` patch, `areas` {deletion, insertion}, `error`, and `progress`: {share}
+   * Shows a column: `choices` {preset, patchSize, method, label, without}, the heads that are `silent` on the stage, `number`
+   * from 1, `models` of its menu, `result`, `map`, the `end` of the colour scale, the `hovered` patch, `areas` {deletion, insertion}, `error`, and `progress`: {share}
    * while something is computed. What is not there is null.
    */
   function show(next) {
     shown = next;
-    const { choices, number, models, result, error, progress, canRemove } = next;
+    const { choices, silent, number, models, result, error, progress, canRemove } = next;
     element.setAttribute("aria-label", translate("Column {number}", { number }));
     const sizes = models.find(({ name }) => name === choices.preset)?.sizes ?? [{ size: choices.patchSize }];
     const lists = {
       preset: models.map(({ name, title }) => [name, title]),
       patchSize: sizes.map(({ size }) => [size, `${size} px`]),
       method: Object.entries(methods).map(([name, { label }]) => [name, label]),
+      without: [
+        [false, english("none")],
+        [true, translate("1 head|{count} heads", { count: silent.length })],
+      ],
     };
     for (const [name, list] of Object.entries(lists)) fillSelect(selects[name], list, () => list, choices[name]);
     const predictions = result?.predictions ?? [];
@@ -71,6 +76,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     fillSelect(selects.label, [predictions, currentLanguage()], classes, choices.label);
     selects.label.disabled = !methods[choices.method].classSpecific;
     selects.label.title = selects.label.disabled ? sameForEvery(methods[choices.method]) : "";
+    selects.without.parentElement.hidden = !silent.length;
     find(".remove").hidden = !canRemove;
     setText(find(".error"), error);
     setProgress(find(".progress"), Boolean(progress), progress?.share ?? null);
@@ -122,7 +128,8 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
 
 const sameForEvery = ({ label }) => translate("{method} does not depend on the class", { method: translate(label) });
 
-// The columns of a comparison: {preset, patchSize, method, label}; label is the index of a class, null for the predicted one.
+// The columns of a comparison: {preset, patchSize, method, label, without}; label is the index of a class, null for the predicted
+// one, `without` whether those heads are silent that are on the stage.
 
 export const FEWEST = 2;
 
@@ -132,7 +139,7 @@ export function firstColumns({ preset, patch_size: current }, sizes, method) {
   const nearest = sizes.filter((size) => size !== current).sort((a, b) => distance(a) - distance(b));
   const others = globalThis.innerWidth <= 600 ? 1 : 2; // what fits side by side
   const shown = [current, ...nearest.slice(0, others)].sort((a, b) => a - b);
-  return shown.map((patchSize) => ({ preset, patchSize, method, label: null }));
+  return shown.map((patchSize) => ({ preset, patchSize, method, label: null, without: false }));
 }
 
 /**
@@ -147,9 +154,9 @@ export function offeredColumns(chosen, models, methods) {
   return columns.length < FEWEST ? null : columns;
 }
 
-/** What a request about a column repeats: the same picture in another model or at another patch size. */
-export const sourceOf = ({ words, ...source }, { preset, patchSize: patch_size }) =>
-  withWords({ ...source, preset, patch_size, dropped: [], silent: [] }, words);
+/** What a request about a column repeats: the same picture in another model, at another patch size, or without heads. */
+export const sourceOf = ({ words, ...source }, { preset, patchSize: patch_size, without }, silent) =>
+  withWords({ ...source, preset, patch_size, dropped: [], silent: without ? silent : [] }, words);
 
 /** Another model for a column, at the same patch size if it has that; a class of one model is none of another. */
 export function withModel(column, { name, sizes, default_patch_size: usual }) {

@@ -9,7 +9,14 @@ import { BASELINES, mapFields, measureOf, testedClass } from "../../onDemand.js"
 
 const SENT_PRECISION = "attention within 0.0001, other maps float32";
 
-const COUNTING = "block, head, query and dropped count from 0, patches row by row; head -1 is the mean of all heads";
+const FEW = 6; // silent heads, more of which would make the name of a file too long
+
+const COUNTING =
+  "block, head, query, dropped and silent count from 0, patches row by row; head -1 is the mean of all heads";
+
+/** Heads as block.head, counted from `first`: from 1 as on the page and in links, or from 0 as by the command line. */
+const headNames = (silent, first) =>
+  silent.map((head) => head.map((i) => i + first).join(".")).join(first ? ", " : ",");
 
 /** The caption of a saved picture: lines of text. */
 export function captionOf(saved) {
@@ -17,16 +24,19 @@ export function captionOf(saved) {
   const { preset, patch_size: patchSize } = result.source;
   const [first] = result.predictions;
   const without = { count: result.dropped.length, all: result.numPatches };
-  const prediction = () =>
-    translate("prediction {label}, {probability}", { label: first.label, probability: probabilityOf(first) }) +
-    (without.count
-      ? ` ${translate("with 1 of {all} squares rubbed out|with {count} of {all} squares rubbed out", without)}`
-      : "");
+  const silent = { count: result.silent.length, names: headNames(result.silent, 1) };
+  const changes = [
+    without.count && translate("with 1 of {all} squares rubbed out|with {count} of {all} squares rubbed out", without),
+    silent.count && translate("without 1 head ({names})|without {count} heads ({names})", silent),
+  ].filter(Boolean);
   const [name, subject] = [translate(method.label), plain(method.subject(result, view))];
+  const prediction =
+    first && translate("prediction {label}, {probability}", { label: first.label, probability: probabilityOf(first) });
+  const about = [prediction, ...changes].filter(Boolean).join(" ");
+  const model = translate("{preset}, patches of {patchSize} × {patchSize} pixels", { preset, patchSize });
   return [
     subject.includes(name) ? subject : `${name} · ${subject}`,
-    translate("{preset}, patches of {patchSize} × {patchSize} pixels", { preset, patchSize }) +
-      (first ? ` · ${prediction()}` : ""),
+    about ? `${model} · ${about}` : model,
     translate("largest value {value} ({unit})", {
       value: plain(method.format(peakOf(map))),
       unit: translate(method.unit),
@@ -108,12 +118,15 @@ const pictureOf = ({ result: { source, predictions, pixelated } }) =>
 
 const fileSafe = (text) => text.replaceAll(/[^\p{L}\p{N}.]+/gu, "-").replaceAll(/^-|-$/g, "");
 
-/** The name of a saved map without its extension: picture, method, block, head and query (from 1, as on the page), model. */
+/** The name of a saved map without its extension: picture, method, places (from 1, as on the page), silent heads, model. */
 export function nameOf(saved) {
   const { result, name } = saved;
   const { preset, patch_size: size } = result.source;
   const options = optionsOf(saved).map(([part]) => part);
-  return [pictureOf(saved), name, ...options, preset, String(size)].map(fileSafe).join("-");
+  const { length } = result.silent;
+  const heads = length > FEW ? `${length}-heads` : headNames(result.silent, 1);
+  const silent = length ? ["without", heads] : [];
+  return [pictureOf(saved), name, ...options, ...silent, preset, String(size)].map(fileSafe).join("-");
 }
 
 /** What is chosen of a map, each as a part of a name, as an argument of Python, and of the command where it is no default. */
@@ -171,7 +184,7 @@ export function commandOf(saved) {
   const options = [
     `python -m vit_demo explain ${nameOfInput(saved)} --preset ${preset} --patch-size ${size} --method ${name}`,
     !result.pixelated && `--fit ${fitOf(result.source)}`,
-    silent.length > 0 && `--without-heads ${silent.map((head) => head.join(".")).join()}`,
+    silent.length > 0 && `--without-heads ${headNames(silent, 0)}`,
     words && `--labels ${quoted(words.join())}`,
     ...optionsOf(saved).map(([, , option]) => option),
   ];

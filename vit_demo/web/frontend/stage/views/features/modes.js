@@ -160,7 +160,8 @@ export function subjectOf(mode, { pictures }, { block, k, query }, result) {
   const where = blockName(result, block);
   const isPair = pictures.length > 1;
   if (mode !== "similarity") {
-    return `${MODES[mode].subject({ k })} · ${where}${isPair ? ` · ${translate("both pictures together")}` : ""}`;
+    const parts = [MODES[mode].subject({ k }), where, isPair && translate("both pictures together")];
+    return parts.filter(Boolean).join(" · ");
   }
   const name = isPair ? ` (${query.picture ? translate("right") : translate("left")})` : "";
   return `*${queryName(pictures[query.picture], query.patch)}*${name} · ${where}`;

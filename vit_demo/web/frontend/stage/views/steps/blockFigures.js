@@ -102,8 +102,8 @@ function select(key, title, count, value, onChange) {
   return make("label", {}, title, control);
 }
 
-/** Step 5: what each head attends to, what they bring side by side, and the sum with the token. */
-export function headsFigure({ result, facts, block, tour, paint, choose }) {
+/** Step 5: what each head attends to, what they bring side by side, the sum with the token, and what all add to the answer. */
+export function headsFigure({ result, facts, block, contributions, drawSum, tour, paint, choose }) {
   const { before, concatenated, attention, between, all_weights: weights } = block;
   const maps = Array.from({ length: facts.heads }, (_, head) => {
     const row = weights.subarray(head * result.numTokens, (head + 1) * result.numTokens);
@@ -127,6 +127,7 @@ export function headsFigure({ result, facts, block, tour, paint, choose }) {
         )
       : [hint(english("What attention adds cannot be told apart in this network."))]),
     hint(subjectOf(result, tour)),
+    ...(drawSum?.({ facts, contributions, tour, choose }) ?? []),
   ];
 }
 

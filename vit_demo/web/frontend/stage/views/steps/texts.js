@@ -1,5 +1,5 @@
 // @ts-check
-// The words of the tour, in English: scripts/words.py takes each string of this file for a text of the page.
+// The words of the tour, in English: scripts/translations.py takes each string of this file for a text of the page.
 
 import { translate } from "../../../shared/language.js";
 

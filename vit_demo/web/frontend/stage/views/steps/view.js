@@ -9,6 +9,7 @@ import { formatShare, placeOf } from "../../format.js";
 import { similarities } from "../../result.js";
 import { watchFoot } from "../../sections.js";
 import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
+import { codeNodes } from "./code.js";
 import { createPainter, createPicture, short } from "./painting.js";
 import { productFigure, rowFigure, sequenceFigure } from "./patchFigures.js";
 import { createQuiz, questionOf } from "./quiz.js";
@@ -61,7 +62,7 @@ const NEAR = -80; // pixels of it that are on the screen before its numbers are 
 const KEYS = { ArrowLeft: (step) => step - 1, ArrowRight: (step) => step + 1, Home: () => 0, End: () => NUM_STEPS - 1 };
 const TYPING = "input, select, textarea, canvas, [contenteditable], pre";
 
-export function create(card, { request, change, redraw, restore, stepCode }) {
+export function create(card, { request, change, redraw, restore, stepCode, load }) {
   const find = (selector) => card.querySelector(selector);
   const replies = createReplyCache(request, redraw);
   const paint = createPainter(card);
@@ -78,6 +79,7 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
   const dots = [...card.querySelectorAll(".dots button")];
   let tour = /** @type {any} */ (null); // the choices of the page, settled
   let written = ""; // the figure that is on the page
+  let drawSum = /** @type {any} */ (undefined); // draws what each head adds; null while its code is being fetched
 
   function choose(part) {
     replies.retry();
@@ -108,6 +110,12 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
   addEventListener("scroll", () => !tour && isInSight(NEAR) && redraw(), { passive: true });
   watchFoot(card);
 
+  async function fetchSum() {
+    drawSum = null;
+    drawSum = (await load("sum.js"))["stage/views/steps/contributions.js"].contributionsFigure;
+    redraw();
+  }
+
   function draw({ result, choices }) {
     if (!isInSight(NEAR) && choices.section !== "steps") {
       tour = null; // drawn once it comes in sight again
@@ -121,6 +129,9 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
     tour = settleTour(choices.tour, result, shared);
     const facts = factsOf(result, shared);
     const reply = replyFor(result, tour);
+    const contributions =
+      tour.step === SUMMED && facts.hasClasses ? numbersOf(result, { kind: "contributions" }) : null;
+    if (contributions && drawSum === undefined) fetchSum();
     const isWaiting = reply?.value === null;
     setText(find(".error"), reply?.error ?? "");
     writeWords(facts);
@@ -136,6 +147,7 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
       tour,
       paint,
       choose,
+      ...{ contributions, drawSum },
       ...(reply && { [String(NEEDS[tour.step])]: reply.value }),
     };
     const ask = () => questionOf(state.tour.step, state);
@@ -143,7 +155,15 @@ export function create(card, { request, change, redraw, restore, stepCode }) {
     const isAboutThis = asked?.prompt === ask()?.prompt; // not an answered question about another token
     showPicture(state, revealed, isAboutThis ? asked?.marks : null);
     const theme = getComputedStyle(card).getPropertyValue("--plus");
-    const key = JSON.stringify([result.run, tour, revealed, theme, currentLanguage()]);
+    const key = JSON.stringify([
+      result.run,
+      tour,
+      revealed,
+      theme,
+      currentLanguage(),
+      contributions?.error,
+      Boolean(contributions?.value && drawSum),
+    ]);
     if (key === written) return;
     written = key;
     replaceNodes(find(".figure"), FIGURES[tour.step]({ ...state, revealed }));
@@ -264,9 +284,9 @@ function writeShapes(host, ends) {
 // What each step shows beside the picture. A figure is a function of the tour's state that returns the nodes to show.
 
 /**
- * The figures in the order of the steps. The state is {result, facts, shared, patch or block, tour, revealed, paint,
- * choose}: `patch` and `block` are the replies about the chosen patch and block, `paint` a painter of painting.js,
- * `choose(part)` changes the tour.
+ * The figures in the order of the steps. The state is {result, facts, shared, patch or block, contributions, tour, revealed,
+ * paint, choose}: `patch` and `block` are the replies about the chosen patch and block, `contributions` is what was asked for
+ * about all heads, `paint` a painter of painting.js, `choose(part)` changes the tour.
  */
 const FIGURES = [
   rowFigure,
@@ -281,6 +301,7 @@ const FIGURES = [
 
 /** The reply that a step needs besides that of kind "steps": about the chosen patch, or the block. */
 const NEEDS = [null, "patch", "patch", "block", "block", "block", null, null];
+const SUMMED = 4; // the step that also shows what each head adds to the answer
 
 /** Puts nodes into a host; the control that had the focus, by its `data-key`, gets it back. */
 function replaceNodes(host, nodes) {
@@ -288,23 +309,4 @@ function replaceNodes(host, nodes) {
   const key = host.contains(activeElement) ? activeElement.dataset.key : null;
   host.replaceChildren(...nodes);
   if (key) [...host.querySelectorAll("[data-key]")].find((node) => node.dataset.key === key)?.focus();
-}
-
-const OUTSIDE = english(
-  "This fused kernel stores no scores and no shares. The lines below compute them outside the network, from the same queries and keys, as for every heatmap; torch documents that the kernel computes the same.",
-);
-
-const ELSEWHERE = english(
-  "This network is of another library. In the Vision Transformer of this package, the step is:",
-);
-
-/** The code of a step, with where it stands; before lines that are not of the network, that they are not. */
-function codeNodes(excerpts, own) {
-  const firstOutside = excerpts.find(({ where }) => !where.startsWith("vit_demo/model/"));
-  const nodes = excerpts.flatMap((excerpt) => [
-    ...(excerpt === firstOutside ? [make("p", { textContent: OUTSIDE })] : []),
-    make("small", { translate: false, textContent: excerpt.where }),
-    make("pre", { tabIndex: 0, textContent: excerpt.code }),
-  ]);
-  return own ? nodes : [make("p", { textContent: ELSEWHERE }), ...nodes];
 }

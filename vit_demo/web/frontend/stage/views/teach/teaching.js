@@ -145,8 +145,11 @@ export function createTeaching(card, { request, upload, examples, shown }) {
     own.named = one;
     if (others.every(isFree)) {
       own.others = others[0];
-      const photos = examples.filter((each) => each.name !== shown?.source.example);
-      Object.assign(own.others, { name: nameOfOthers(task(), name), examples: othersThan(task(), name, photos) });
+      const { source, exampleDigit: onStage } = shown ?? {};
+      const isOther = (each) =>
+        each.digit !== `${onStage}` && (!each.source.example || each.source.example !== source?.example);
+      const pictures = othersThan(task(), name, examples).filter(isOther);
+      Object.assign(own.others, { name: nameOfOthers(task(), name), examples: pictures });
     }
     addShown(one, { name });
   }
@@ -268,7 +271,7 @@ export function createTeaching(card, { request, upload, examples, shown }) {
         "The bars say what it takes your picture for. Give each class two or more: then it is tested, too.",
       );
     return translate(
-      "Tested on each picture after learning from all others: *{right} of {count}* are right, {guessed} by guessing. Now try another one.",
+      "Tested on each picture after learning from all others: *{right} of {count}* are right; guessing would get {guessed}. Now try another one.",
       last,
     );
   }

@@ -163,7 +163,7 @@ def to_bytes(preset: Preset, dtype: torch.dtype = torch.float32) -> bytes:
 
 
 class Parsed(NamedTuple):
-    """What such a file holds."""
+    """The content of a file that ``to_bytes`` made."""
 
     model: str
     patch_size: int

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from vit_demo.web.frontend.constants import COLOURS
-from vit_demo.web.frontend.head import DESCRIPTION, NO_API_INFO, TITLE
+from vit_demo.web.frontend.html_head import DESCRIPTION, NO_API_INFO, TITLE
 from vit_demo.web.page import footer
 
 

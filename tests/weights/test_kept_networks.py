@@ -13,10 +13,10 @@ from vit_demo.errors import PresetError
 from vit_demo.model import ViT
 from vit_demo.model.config import MNIST_FROM_SCRATCH
 from vit_demo.training.small import DEFAULT_CONFIG, random_network
-from vit_demo.weights import PRESETS, find_preset, trained
+from vit_demo.weights import PRESETS, find_preset, kept_networks
 from vit_demo.weights.checkpoints import load_model
-from vit_demo.weights.taught import taught_preset
-from vit_demo.weights.trained import keep, keep_before
+from vit_demo.weights.kept_networks import keep, keep_before
+from vit_demo.weights.taught_heads import taught_preset
 
 
 @pytest.mark.parametrize(("is_before", "title"), [(False, "Yours (88 %)"), (True, "Yours before training (88 %)")])
@@ -49,14 +49,14 @@ def test_an_address_drives_out_only_its_own_networks(memory, monkeypatch):
 
 def networks_of(memory, monkeypatch):
     """The networks of a server with so much memory."""
-    found = trained.Shares(*trained.shares_of(memory))
-    monkeypatch.setattr(trained, "networks", found)
+    found = kept_networks.Shares(*kept_networks.shares_of(memory))
+    monkeypatch.setattr(kept_networks, "networks", found)
     return found
 
 
 def test_a_network_before_its_training_takes_no_memory_and_an_hour_is_an_hour(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(trained, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(kept_networks, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     kept = networks_of(1 << 31, monkeypatch)
     name = keep_before(lambda: random_network(DEFAULT_CONFIG, 7), DEFAULT_CONFIG, 0.1)
     assert kept._kept[name][2] < 4000
@@ -73,7 +73,7 @@ class Slow:
         self.most, self.of_one, self.kept, self.owners = most, of_one, list[tuple[str, int, str, int, float]](), []
 
     def put(self, name: str, value: int, owner: str, nbytes: int, now: float) -> None:
-        self.keep_only(lambda one: now - one[4] <= trained.KEPT_SECONDS)
+        self.keep_only(lambda one: now - one[4] <= kept_networks.KEPT_SECONDS)
         owner = next((one[2] for one in self.kept if one[0] == name), owner)
         self.keep_only(lambda one: one[0] != name)
         self.kept.append((name, value, owner, nbytes, now))
@@ -97,8 +97,8 @@ class Slow:
 @pytest.mark.parametrize("seed", range(20))
 def test_shares_keep_what_a_plain_list_would(seed, monkeypatch):
     rng, clock = random.Random(seed), [0.0]
-    monkeypatch.setattr(trained, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    fast, slow = trained.Shares[int](1000, 400), Slow(1000, 400)
+    monkeypatch.setattr(kept_networks, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    fast, slow = kept_networks.Shares[int](1000, 400), Slow(1000, 400)
     for number in range(600):
         clock[0] += rng.choice((0.0, 1.0, 30.0, 900.0) if rng.random() < 0.1 else (0.0, 1.0))
         sent = f"n{rng.randrange(40)}", number, f"o{rng.randrange(4)}", rng.randrange(1, 450)
@@ -112,7 +112,7 @@ def test_shares_keep_what_a_plain_list_would(seed, monkeypatch):
 
 
 def test_a_value_stays_with_its_owner_and_is_the_newest_when_another_opens_it():
-    shares = trained.Shares[str](1000, 30)
+    shares = kept_networks.Shares[str](1000, 30)
     shares.put("link", "of the teacher", "teacher", 10)
     shares.put("other", "of the teacher", "teacher", 10)
     shares.put("link", "opened", "pupil", 10)
@@ -126,7 +126,7 @@ def test_a_value_stays_with_its_owner_and_is_the_newest_when_another_opens_it():
 
 def test_putting_takes_as_long_however_many_are_kept():
     def seconds(count: int) -> float:
-        shares = trained.Shares[int](10 * count, 10 * count)
+        shares = kept_networks.Shares[int](10 * count, 10 * count)
         for number in range(count):
             shares.put(f"{number}", number, f"owner {number % 50}", 10)
         started = time.thread_time()
@@ -146,7 +146,7 @@ def test_a_taught_network_takes_what_it_counts(count, length, letter, monkeypatc
     def keep_one(number: int) -> None:
         labels = tuple(chr(0x4E00 + number) + chr(65 + index) + letter * (length - 2) for index in range(count))
         head = np.full((count, 65), number, np.float32)
-        trained.keep_taught(taught_preset(base, 7, labels, head), "someone")
+        kept_networks.keep_taught(taught_preset(base, 7, labels, head), "someone")
 
     keep_one(0)
     tracemalloc.start()

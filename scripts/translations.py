@@ -1,4 +1,4 @@
-"""Lists the words of the page that a language lacks: ``python -m scripts.words fr``.
+"""Lists the words of the page that a language lacks: ``python -m scripts.translations fr``.
 
 Prints JSON with one entry for each English text without a translation: the file of a new language, or what an older one
 still needs. ``page_words`` collects the texts from the code, for this command and for the tests:
@@ -25,10 +25,10 @@ from vit_demo.web import page
 from vit_demo.web.catalog import method_docs
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.menu import starting_points
-from vit_demo.web.frontend import head
+from vit_demo.web.frontend import html_head
 from vit_demo.weights import PRESETS
 from vit_demo.weights.hub.connection import FALLBACK
-from vit_demo.weights.trained import GONE_TAUGHT
+from vit_demo.weights.kept_networks import GONE_TAUGHT
 
 PACKAGE = Path(page.__file__).parent.parent
 FRONTEND = PACKAGE / "web" / "frontend"
@@ -42,6 +42,7 @@ SENTENCES = (
     "images/digit_preprocess.py",
     "images/reading.py",
     "images/rgb.py",
+    "inference/contributions.py",
     "inference/forward.py",
     "service/job.py",
     "service/jobs.py",
@@ -54,7 +55,7 @@ SENTENCES = (
     "weights/hub/preprocessing.py",
     "weights/hub/repository.py",
     "weights/hub/visitor_cache.py",
-    "weights/taught.py",
+    "weights/taught_heads.py",
     "words/texts.py",
     "words/tokenizer.py",
     "web/catalog/visitor_presets.py",
@@ -168,7 +169,7 @@ def _of_html() -> set[str]:
 
 
 def _of_registries() -> Iterator[str]:
-    yield head.TITLE
+    yield html_head.TITLE
     yield from ("Source and details", method_docs.BOARD_LINK)
     for method in METHODS.values():
         yield from (method.title, method.description, method.unit, method.use, method.recommended, method.floor.reason)
