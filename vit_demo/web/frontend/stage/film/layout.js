@@ -10,7 +10,7 @@ const EDGE = 12; // to the right of the tokens, for the line that names their st
 const NAME = 18; // for the name of the token that collects
 const FOOT = 30; // for the line to the answer
 const [LARGE, LARGEST] = [28, 34]; // of a token's square: up to the first there are more rows, and more height is given to them
-const LEAST_LEVEL = 22; // of a block, if many tokens want its place
+const LEAST_LEVEL = 18; // of a block, if many tokens want its place
 const SMALLEST_NUMBER = { width: 29, height: 14 }; // CSS pixels of a cell in which a number can be read
 
 /**

@@ -230,6 +230,7 @@ export function createFilm(stage, request) {
       const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
       const target = /** @type {Element} */ (event.target);
       if (stage.film !== film || !scene || ctrlKey || metaKey || altKey || shiftKey) return;
+      if (picture.getBoundingClientRect().bottom < 0) return; // one reads a step
       if (
         target.matches("input:not([type=range]), textarea, select, .stage .chapter *") ||
         find(".explore").classList.contains("elsewhere")

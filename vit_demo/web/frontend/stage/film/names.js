@@ -9,7 +9,7 @@ import { chosenOf } from "./threads.js";
 
 const MIDDLE = 7; // CSS pixels from the top to the middle of the names
 const NOTABLE = 0.06; // of the attention: a smaller share of the token's own needs no name
-const LEGIBLE = 10; // CSS pixels of letters; where there is no room for them, it has been said when it was new
+const LEGIBLE = 10; // CSS pixels of letters, to the left; else they stand to the right, where threads pass
 
 /** Above the tokens the name of the one that is followed, and of the strips with a line to one of them. */
 export function paintNames({ front, colours }, layout, { film, numbers }, born, listed) {
@@ -57,12 +57,17 @@ export function paintShares({ front, colours }, layout, { result, numbers, film 
   const { x } = layout.collector;
   const look = { colour: colours.dim, halo: colours.surface };
   if (own >= NOTABLE) {
-    const width = x - Math.max(layout.radius, (own * layout.full) / 2) - 8;
+    const beside = Math.max(layout.radius, (own * layout.full) / 2) + 8;
     const words = translate("looks at itself: {share}", { share: formatShare(own) });
     const [top, height] = besideOwn(layout, selfish);
-    const { lines, letters } = fit(front, words, { width, height });
+    const room = { width: x - beside, height };
+    const { lines, letters } = fit(front, words, room);
     if (letters >= LEGIBLE && height >= letters)
-      write(front, words, width, top + (lines.length * LINE * letters) / 2, { ...look, align: "right", width, height });
+      write(front, words, x - beside, top + (lines.length * LINE * letters) / 2, { ...look, ...room, align: "right" });
+    else if (!isEnd) {
+      const y = layout.level(block) - Math.max(layout.space / 2, layout.full / 2 + 9); // above the threads
+      write(front, words, x + beside, y, { ...look, width: layout.width - x - beside });
+    }
   }
   const { isMany, rest, others } = chosenOf(attentions[block], film.collector);
   if (!isMany) return;

@@ -186,7 +186,7 @@ const numberOf = (value) =>
  * The strongest threads between squares, bent so that none hides another: from the middle of one that looks, to the left, an arrow to what
  * it looks at.
  */
-function paintPairs({ faces, colours, isDark }, layout, { result, numbers }, block, grown, alpha) {
+export function paintPairs({ faces, colours, isDark }, layout, { result, numbers }, block, grown, alpha) {
   const arcs = pairsOf(numbers, result, block).map(({ from, to, share }) => {
     const [start, end] = [layout.cell(from), layout.cell(to)];
     return { start, end, share, away: Math.abs(end.x - start.x) };

@@ -106,7 +106,7 @@ export function paintCollector(on, layout, scene, { beat, share: way, block, dep
   for (let b = 0; b < depth; b++) {
     const isLast = b === depth - 1;
     ring(layout.level(b), true, isLast ? radius : 0.6 * radius);
-    if (film.isRead && (isLast || layout.space > 19)) paintAnswer(on, layout, scene, b);
+    if (film.isRead && (isLast || layout.space > 15)) paintAnswer(on, layout, scene, b);
   }
   if (beat.kind === "collect" && depth <= block) {
     const from = block ? layout.level(block - 1) : home;
