@@ -41,7 +41,7 @@ export function levelsAt({ beat, share, block }, { numBlocks }) {
 export function layoutOf([width, height], { result, numbers, film }, levels = result.numBlocks) {
   const { numTokens, numBlocks, hasClassToken } = result;
   const side = Math.round(Math.min(168, Math.max(72, Math.min(0.27 * height, 0.24 * width))));
-  const left = side + GAP;
+  const left = Math.max(side, 0.19 * width) + GAP; // names are written there
   const first = hasClassToken && film.collector === 0 ? 0 : 1; // what is followed has a place of its own
   const count = numTokens - 1 + first;
   const most = Math.max(side, Math.min(0.46 * height, height - GAP - FOOT - LEAST_LEVEL * numBlocks));

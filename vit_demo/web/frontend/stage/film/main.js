@@ -16,7 +16,7 @@ import { attentionOf, decodeFilm, filmOf, frameAt, momentOf, restOf } from "./pl
 
 const MARGIN = 12; // CSS pixels around what is painted, in which the line to the answer runs
 const LONGEST = 0.25; // seconds that a frame may take; a window that was hidden goes on where it was
-const KEPT = { width: 760, height: 560, margin: 40, top: 96, answer: 120 }; // CSS pixels of the picture to keep
+const KEPT = { width: 760, height: 560, margin: 40, top: 96, answer: 150 }; // CSS pixels of the picture to keep
 const LIGHT = {
   ...{ text: "#17181c", dim: "#5f6169", surface: "#fff", paper: "#fff", accent: "#5146d8", accentText: "#4338ca" },
   ...{ edge: "rgb(0 0 0 / 14%)", rest: "rgb(0 0 0 / 12%)", plus: "rgb(91 75 219)", minus: "rgb(201 102 20)" },
@@ -289,7 +289,7 @@ function saveLast(scene) {
   const on = { front: context, faces: context, colours: LIGHT, isDark: false };
   paintMoment(on, kept, scene, momentOf(scene.film, film.seconds), target);
   if (first) {
-    const room = { width: answer, height: 64, size: 26, weight: 650 };
+    const room = { width: answer - 24, height: 64, size: 26, weight: 650 };
     const high = write(context, first.label, width + 32, height / 2, { ...room, colour: LIGHT.accentText });
     write(context, probabilityOf(first), width + 32, (height + high) / 2 + 12, {
       width: answer,

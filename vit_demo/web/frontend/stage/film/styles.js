@@ -34,7 +34,7 @@ export const styles = `
   }
   @container (max-width: 559px) {
     .explore > :is(.film-acts, .film-line, .film-note) { width: 100%; }
-    .headline { min-height: 80px; font-size: 16px; line-height: 20px; }
+    .headline { min-height: 100px; font-size: 16px; line-height: 20px; }
     .view { width: 100%; }
     .all-classes { display: none; }
     .predictions:not(.fixed) .bars button { min-height: 28px !important; }
