@@ -192,7 +192,7 @@ def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: 
     page.locator(".film-acts .switch button").first.click()
     page.wait_for_function(f"({NOW}).query === null")
     go_to(page, "end")
-    click_at(page, 0.985, 0.15)
+    click_at(page, 0.965, 0.15)
     page.locator(".steps .count", has_text="Step 2 of 8").wait_for()
     assert page.evaluate(f"{STAGE}.choices.tour.patch") == 15
 
