@@ -38,7 +38,7 @@ ALLOWED = {
     ("web/guard/test_uploads.py", "time.time"): "the age of files, which the file system has from that clock",
     ("web/guard/test_slow_requests.py", "time.monotonic"): "at least so long: whoever is slow passes",
     ("weights/test_labels.py", "time.thread_time"): "of one thread, and a hundredth of what each with each takes",
-    ("weights/test_trained.py", "time.thread_time"): "of one thread, and a tenth of what a look at all would take",
+    ("weights/test_kept_networks.py", "time.thread_time"): "of one thread, a tenth of what a look at all would take",
     ("cli/test_bad_input.py", "sys.stdout"): "what the command line writes to",
     ("cli/test_explain.py", "sys.stdin"): "what the command line reads",
     ("cli/test_explain.py", "sys.stderr"): "what the command line writes to",

@@ -150,6 +150,10 @@ def test_a_phone_is_not_widened_and_nothing_is_cut_off(
             assert view and line
             assert view["y"] >= 0 and line["y"] + line["height"] <= size[1] - 60, "above the bar at the foot"
             places.add((view["y"], line["y"]))
+            step = phone.locator(".more-of-step")
+            if step.is_visible():
+                assert step.evaluate("node => node.scrollWidth <= node.clientWidth"), "its words are whole"
+                assert step.get_attribute("aria-label").startswith(step.inner_text().removesuffix(" ›") + ": ")
             phone.keyboard.press("ArrowRight")
         assert len(places) == 1, "nothing jumps"
 
@@ -161,7 +165,8 @@ def click_at(page: Page, share_x: float, share_y: float) -> None:
 
 
 def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: Page, address: str) -> None:
-    begin(page, address)
+    begin(page, address, f"{DIGIT}&patch=5")
+    assert moment(page)["query"] is None, "it begins from what gives the answer, whichever square is chosen"
     go_to(page, "collect", 2)
     click_at(page, 0.02, 0.02)
     page.wait_for_function(f"({NOW}).query === 0")
@@ -173,11 +178,21 @@ def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: 
     page.locator(".steps .count", has_text="Step 4 of 8").wait_for()
     chosen = page.evaluate(f"{STAGE}.choices.tour")
     assert chosen["fromClassToken"] and chosen["block"] < 3
-    page.evaluate("scrollTo(0, 0)")
-    page.locator(".tour").click()
-    page.wait_for_function(NOW)
+    waiting = moment(page)
+    assert not waiting["isPlaying"] and (waiting["kind"], waiting["block"]) == ("collect", 2)
+    back = page.get_by_role("button", name="Back to the film")
+    assert back.evaluate("node => node === document.activeElement"), "the focus went to the step"
+    back.press("Enter")
+    page.wait_for_function("scrollY === 0 && document.activeElement.closest('.film-line')")
+    assert page.locator("canvas.film").first.is_visible() and moment(page)["time"] == waiting["time"]
+    page.locator(".film-acts .switch button").last.click()
+    page.wait_for_function(f"({NOW}).query === 4")
     go_to(page, "end")
-    click_at(page, 0.985, 0.15)
+    assert "You followed the one in row 2, column 1." in page.locator(".headline").inner_text()
+    page.locator(".film-acts .switch button").first.click()
+    page.wait_for_function(f"({NOW}).query === null")
+    go_to(page, "end")
+    click_at(page, 0.965, 0.15)
     page.locator(".steps .count", has_text="Step 2 of 8").wait_for()
     assert page.evaluate(f"{STAGE}.choices.tour.patch") == 15
 

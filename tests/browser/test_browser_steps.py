@@ -162,7 +162,7 @@ def test_a_question_hides_the_answer_until_it_is_answered(page: Page, address: s
 def test_the_marked_patch_is_where_the_chosen_token_looks(page: Page, address: str) -> None:
     open_tour(page, address)
     go_to(page, 4)
-    page.get_by_role("button", name="From the class token").click()
+    page.locator(".steps").get_by_role("button", name="From the class token").click()
     page.locator(".steps select[data-key=head]").select_option("2")
     page.locator(".steps .prompt", has_text="does the class token attend to most in head 3 of block 4?").wait_for()
     assert page.locator(".steps .shares").count() == 0, "the table would tell the answer"

@@ -2,7 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { layoutOf, partAt } from "../../vit_demo/web/frontend/stage/film/layout.js";
+import { fit } from "../../vit_demo/web/frontend/stage/film/labels.js";
+import { layoutOf, levelsAt, partAt } from "../../vit_demo/web/frontend/stage/film/layout.js";
+import { paintNames, paintShares } from "../../vit_demo/web/frontend/stage/film/names.js";
+import { paintPairs } from "../../vit_demo/web/frontend/stage/film/painting.js";
 import {
   answersAt,
   attentionOf,
@@ -14,11 +17,13 @@ import {
   restOf,
   tokensAt,
 } from "../../vit_demo/web/frontend/stage/film/plan.js";
+import { paintCollector } from "../../vit_demo/web/frontend/stage/film/threads.js";
 import { frameOf } from "../../vit_demo/web/frontend/stage/frame.js";
 import { decodeResult } from "../../vit_demo/web/frontend/stage/result.js";
 import { assertClose, fixture } from "./helpers.js";
 
 const SIZES = [
+  [755, 645],
   [705, 488],
   [520, 440],
   [358, 358],
@@ -167,5 +172,119 @@ each("every token has a place of its own beside the picture, and can be touched"
       null,
       "before there are threads",
     );
+  }
+});
+
+/** A context that writes down what is called, in letters that are 0.6 of their size wide. */
+function recorder() {
+  const calls = /** @type {any[]} */ ([]);
+  const context = /** @type {any} */ ({ font: "10px sans-serif", textAlign: "left" });
+  const size = () => Number(context.font.match(/([\d.]+)px/)[1]);
+  const note = (name, args) =>
+    calls.push({ name, size: size(), align: context.textAlign, x: args.at(-2), y: args.at(-1), text: args[0] });
+  context.measureText = (text) => ({ width: 0.6 * size() * text.length });
+  for (const name of ["fillText", "moveTo", "lineTo", "bezierCurveTo"]) context[name] = (...args) => note(name, args);
+  for (const name of ["beginPath", "stroke", "fill", "arc", "setLineDash", "strokeText", "strokeRect"])
+    context[name] = () => {};
+  return { context, calls };
+}
+
+const colours = new Proxy({}, { get: () => "#000" });
+
+test("a name is whole, in letters that fit, on more lines only where there is room", () => {
+  const names = [
+    "5",
+    "German shepherd",
+    "suspension bridge",
+    "Deutscher Sch\u00e4ferhund",
+    "computer keyboard",
+    "\u5fb7\u56fd\u7267\u7f8a\u72ac",
+  ];
+  for (const name of names)
+    for (const width of [60, 80, 120, 200])
+      for (const height of [20, 34, 60]) {
+        const { context } = recorder();
+        const { lines, letters } = fit(context, name, { width, height, size: 15 });
+        assert.equal(lines.join(" "), name);
+        assert.ok(lines.length === 1 || lines.length * letters <= height, `${name}: ${lines}`);
+        const widest = Math.max(...lines.map((line) => context.measureText(line).width));
+        assert.ok(widest <= width || letters === 8, `${name}: ${widest} in ${width}`);
+      }
+});
+
+each("the picture says what is shown, inside it, at every size and moment", (one) => {
+  const { result, numbers, film } = one;
+  const own = Math.max(0, film.collector);
+  const attention = numbers.attention.map((_, i) =>
+    i % result.numTokens === own ? 0.8 : 0.2 / (result.numTokens - 1),
+  );
+  const answers = numbers.answers.map((_, i) => Number(i % numbers.classes.length === 0) * 0.99996);
+  const long = numbers.labels.map(() => "German shepherd");
+  const extreme = [numbers.labels, long].map((labels) => ({ ...numbers, attention, answers, labels }));
+  for (const scene of [one, ...extreme.map((changed) => ({ ...one, numbers: changed }))])
+    for (const size of SIZES)
+      for (const [i, beat] of film.beats.entries()) {
+        if (beat.kind === "cut") continue;
+        const moment = momentOf(film, restOf(film, i));
+        const layout = layoutOf(size, scene, levelsAt(moment, result));
+        const { context, calls } = recorder();
+        const on = { front: context, faces: context, colours, isDark: false };
+        const born = beat.kind === "tokens" ? 0 : 1;
+        paintCollector(on, layout, scene, moment, born);
+        paintNames(on, layout, scene, born, 1);
+        paintShares(on, layout, scene, moment);
+        const texts = calls.filter(({ name }) => name === "fillText");
+        for (const { text, size: letters, align, x, y } of texts) {
+          const width = 0.6 * letters * text.length;
+          const left = align === "right" ? x - width : x;
+          assert.ok(left >= -0.5 && left + width <= size[0] + 0.5, `${text}: ${left} to ${left + width} of ${size}`);
+          assert.ok(y >= 0 && y <= size[1] - 6, `${text}: ${y} of ${size}`);
+        }
+        const said = texts.map(({ text }) => text).join(" ");
+        assert.match(said, new RegExp(`some of its ${numbers.width} numbers`));
+        if (beat.kind !== "collect") continue;
+        assert.equal(/the other \d+:/.test(said), result.numTokens > 100, said);
+        if (film.collector >= 0 && scene !== one) assert.match(said, /looks at itself: 80/);
+      }
+});
+
+each("a thread leaves the square that looks and has its arrow at the one that is looked at", (one) => {
+  const { result, numbers } = one;
+  const layout = layoutOf(SIZES[0], one);
+  const pairs = pairsOf(numbers, result, 0);
+  if (!pairs.length) return;
+  const { context, calls } = recorder();
+  paintPairs({ faces: context, colours, isDark: false }, layout, one, 0, 1, 1);
+  const starts = calls.filter(({ name }, i) => calls[i + 1]?.name === "bezierCurveTo" && name === "moveTo");
+  const tips = calls.filter(({ name }, i) => calls[i + 1]?.name === "lineTo" && name === "moveTo");
+  assert.equal(starts.length, pairs.length);
+  for (const [i, { from, to }] of pairs.entries()) {
+    assert.ok(Math.abs(starts[i].x - layout.cell(from).x) <= 3 && starts[i].y === layout.cell(from).bottom);
+    assert.ok(Math.abs(tips[i].x - layout.cell(to).x) <= 3 && tips[i].y === layout.cell(to).bottom);
+  }
+});
+
+each("the last sentence says what this film has shown", ({ film, query, result }) => {
+  assert.equal(/followed the one in row \d+, column \d+/.test(film.summary), query !== null, film.summary);
+  if (query !== null) assert.ok(!/collected|answer/.test(film.summary) && !film.isRead);
+  assert.ok(film.beats.at(-1).spoken.endsWith(film.summary));
+  assert.ok(film.summary.includes(String(result.numPatches - result.dropped.length)));
+});
+
+test("many tokens are as large as the box allows, and the threads fill what is left of it", () => {
+  const least = { 49: [26, 24, 20, 14, 11], 100: [22, 19, 14, 10, 8], 144: [18, 15, 11, 8, 6.4] }; // CSS pixels, by size
+  for (const [count, sides] of Object.entries(least)) {
+    const numTokens = Number(count) + 1;
+    const result = { numTokens, numBlocks: 6, hasClassToken: true, size: [120, 120], rows: 10, columns: 10 };
+    const scene = { result, numbers: { components: Array(8).fill(0) }, film: { collector: 0 } };
+    for (const [i, size] of SIZES.entries()) {
+      for (let block = 0; block < 6; block++) {
+        const moment = { beat: { kind: "collect" }, share: 1, block };
+        const layout = layoutOf(size, scene, levelsAt(moment, result));
+        assert.ok(layout.grid.side >= sides[i], `${count} at ${size}: ${layout.grid.side}`);
+        assert.ok(layout.level(block) >= (layout.top + size[1]) / 2 - 20, `block ${block}: ${layout.level(block)}`);
+        assert.ok(layout.level(block) + layout.full / 2 < size[1]);
+      }
+    }
   }
 });

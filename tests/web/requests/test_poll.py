@@ -80,8 +80,8 @@ def test_who_has_progress_to_show_does_not_wait_for_more(total, polls):
         asked.append(seconds)
 
     with pytest.raises(waiting.Unfinished) as caught:
-        run(waiting.wait_for(SimpleNamespace(done=3, total=total, poll_async=poll_async)))
-    assert caught.value.args == (3, total) and asked == polls * [waiting.POLL_SECONDS]
+        run(waiting.wait_for(SimpleNamespace(done=3, total=total, tried=[], poll_async=poll_async)))
+    assert caught.value.args == (3, total, []) and asked == polls * [waiting.POLL_SECONDS]
 
 
 def test_a_bug_is_logged_and_its_details_are_not_sent(source, empty_replies, monkeypatch, caplog):

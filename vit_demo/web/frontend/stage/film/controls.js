@@ -4,7 +4,7 @@
 import { make, makeButton, setText } from "../../shared/dom.js";
 import { english, plain, translate } from "../../shared/language.js";
 import { placeOf } from "../format.js";
-import { titleOf } from "../views/steps/texts.js";
+import { NUM_STEPS, titleOf } from "../views/steps/texts.js";
 import { styles } from "./styles.js";
 
 const ICONS = {
@@ -22,7 +22,7 @@ const NOTE = english(
 
 const icon = (name) => `<svg viewBox="0 0 24 24" aria-hidden="true"><path d="${ICONS[name]}" /></svg>`;
 
-/** Makes them in a stage; `act` is {step(by), toggle(), close(), follow(isSquare), open(), openAll(), trick(), save(), seek(time)}. */
+/** Makes them in a stage; `act` is {step(by), toggle(), close(), follow(isSquare), open(), openAll(), trick(), save(), seek(time), comeBack()}. */
 export function createControls({ find, host, picture }, act) {
   host.append(make("style", { textContent: styles }));
   const [front, faces] = ["front", "faces"].map((name) =>
@@ -52,6 +52,7 @@ export function createControls({ find, host, picture }, act) {
     makeButton(act.openAll, { className: "link" }, english("Go through it in eight steps")),
     makeButton(act.trick, { className: "link" }, english("Can you make it say something else?")),
   ];
+  const back = makeButton(act.comeBack, { className: "link film-back" }, english("Back to the film"));
   const note = make("div", { className: "film-note" }, make("p", {}, NOTE), ...ways);
   const news = make("p", { className: "visually-hidden film-spoken", ariaLive: "polite" });
   find(".explore").append(acts, line, note, news);
@@ -77,12 +78,14 @@ export function createControls({ find, host, picture }, act) {
       toggle.dataset.icon = name;
     }
     setText(ofAll, result.hasClassToken ? english("From the class token") : english("From all tokens"));
-    const place = query === null ? "" : placeOf(result, query);
-    setText(ofSquare, place ? translate("From {place}", { place }) : english("From a square"));
+    const square = query === null ? "" : placeOf(result, query);
+    setText(ofSquare, square ? translate("From {place}", { place: square }) : english("From a square"));
     ofAll.ariaPressed = String(query === null);
     ofSquare.ariaPressed = String(query !== null);
     const { step } = beat.step;
-    setText(more, translate("Step {step}: {title}", { step: step + 1, title: titleOf(step) }));
+    const place = { step: step + 1, all: NUM_STEPS, title: titleOf(step) };
+    setText(more, `${translate("Step {step} of {all}", place)} ›`);
+    more.ariaLabel = more.title = translate("Step {step} of {all}: {title}.", place);
     keep.hidden = !isEnd;
     more.hidden = isEnd; // then all of them are offered
     for (const [i, button] of ways.entries()) button.hidden = !isEnd || (i > 0 && !result.predictions.length);
@@ -91,5 +94,5 @@ export function createControls({ find, host, picture }, act) {
     ({ beats } = film);
   }
 
-  return { front, faces, toggle, write, has: (node) => line.contains(node) || acts.contains(node) };
+  return { front, faces, toggle, back, write, has: (node) => line.contains(node) || acts.contains(node) };
 }

@@ -3,21 +3,25 @@
 // level to which the token that collects goes down. And what of it is at a place.
 
 import { fitInside, patchAt } from "../../shared/geometry.js";
+import { ease } from "./threads.js";
 
 const GAP = 14; // CSS pixels between the picture and the tokens, and these and the blocks
+const EDGE = 12; // to the right of the tokens, for the line that names their strips and the one to the answer
 const NAME = 18; // for the name of the token that collects
 const FOOT = 30; // for the line to the answer
+const [LARGE, LARGEST] = [28, 34]; // of a token's square: up to the first there are more rows, and more height is given to them
+const LEAST_LEVEL = 18; // of a block, if many tokens want its place
 const SMALLEST_NUMBER = { width: 29, height: 14 }; // CSS pixels of a cell in which a number can be read
 
 /**
- * The arrangement of so many cells with the largest squares, each with a strip at least as high below it. The first column is that
+ * The arrangement of so many cells in the fewest rows with large squares, each with a strip below it. The first column is that
  * of the token that collects.
  */
 function gridOf(count, width, height) {
   const columnsOf = (rows) => 1 + Math.ceil(count / rows);
-  const size = (rows) => Math.min((0.88 * width) / columnsOf(rows), (0.46 * height) / rows, 34);
+  const size = (rows) => Math.min((0.88 * width) / columnsOf(rows), 0.58 * (height / rows - 5), LARGEST);
   let rows = 1;
-  while (rows < count && size(rows + 1) > size(rows)) rows++;
+  while (rows < count && size(rows) < LARGE && size(rows + 1) > size(rows)) rows++;
   const columns = columnsOf(rows);
   return { columns, side: size(rows), width: Math.min(width / columns, 46), height: height / rows };
 }
@@ -27,13 +31,24 @@ function boxOf(size, left, top, side) {
   return { left, top, width, height };
 }
 
-/** The layout of a film in a space; `film` is that of `filmOf`. All in CSS pixels. */
-export function layoutOf([width, height], { result, numbers, film }) {
+/** How many blocks share the height at a moment: the first ones fill it, and make room for each that follows. */
+export function levelsAt({ beat, share, block }, { numBlocks }) {
+  const shown = beat.kind === "collect" ? block + ease(share / 0.25) : beat.kind === "look" ? block : 0;
+  return beat.kind === "read" || beat.kind === "end" ? numBlocks : Math.min(numBlocks, Math.max(1.2, shown));
+}
+
+/** The layout of a film in a space with room for so many blocks; `film` is that of `filmOf`. All in CSS pixels. */
+export function layoutOf([width, height], { result, numbers, film }, levels = result.numBlocks) {
   const { numTokens, numBlocks, hasClassToken } = result;
-  const side = Math.round(Math.min(140, Math.max(72, Math.min(0.27 * height, 0.24 * width))));
-  const left = side + GAP;
+  const side = Math.round(Math.min(168, Math.max(72, Math.min(0.27 * height, 0.24 * width))));
+  const left = Math.max(side, 0.19 * width) + GAP; // names are written there
   const first = hasClassToken && film.collector === 0 ? 0 : 1; // what is followed has a place of its own
-  const grid = gridOf(numTokens - 1 + first, width - left, side - NAME);
+  const count = numTokens - 1 + first;
+  const most = Math.max(side, Math.min(0.46 * height, height - GAP - FOOT - LEAST_LEVEL * numBlocks));
+  const gridIn = (high) => gridOf(count, width - left - EDGE, high - NAME);
+  let high = side;
+  while (high < most && gridIn(high).side < LARGE) high = Math.min(most, high + 4);
+  const grid = gridIn(high);
   const cellAt = (i) => {
     const [row, column] = i ? [Math.floor((i - 1) / (grid.columns - 1)), 1 + ((i - 1) % (grid.columns - 1))] : [0, 0];
     return {
@@ -44,9 +59,9 @@ export function layoutOf([width, height], { result, numbers, film }) {
   };
   const stripHeight = grid.height - grid.side - 5;
   const isWritten = 0.9 * grid.width >= SMALLEST_NUMBER.width && stripHeight >= 2 * SMALLEST_NUMBER.height;
-  const most = numbers.components.length;
-  const top = side + GAP;
-  const space = (height - top - FOOT) / numBlocks;
+  const components = numbers.components.length;
+  const top = high + GAP;
+  const space = (height - top - FOOT) / levels;
   return {
     ...{
       width,
@@ -55,16 +70,17 @@ export function layoutOf([width, height], { result, numbers, film }) {
       space,
       isWritten,
       grid,
-      cells: isWritten ? Math.min(most, Math.floor(stripHeight / 14)) : most,
+      cells: isWritten ? Math.min(components, Math.floor(stripHeight / 14)) : components,
     },
     stripHeight,
     seen: boxOf(result.size, 0, 0, side),
     whole: boxOf(result.size, 0, 0, Math.min(width, height)), // as on the first screen
     large: boxOf(result.size, left, top, height - top), // while its squares become tokens
     collector: cellAt(0),
+    lastOfRow: cellAt(Math.min(count, grid.columns - 1)),
     cell: (/** @type {number} */ token) => cellAt(token + first),
     level: (/** @type {number} */ block) => top + space * (block + 0.6),
-    full: Math.min(46, 0.66 * space), // the height of all attention
+    full: Math.min(64, 0.66 * space), // the height of all attention
     radius: Math.min(11, Math.max(5, 0.4 * grid.side), 0.36 * space),
   };
 }

@@ -9,13 +9,14 @@ import { probabilityOf } from "../format.js";
 import { isStill } from "../motion.js";
 import { change, choicesOf, chooseMode, redraw } from "../stage.js";
 import { createControls } from "./controls.js";
-import { layoutOf, partAt } from "./layout.js";
+import { write } from "./labels.js";
+import { layoutOf, levelsAt, partAt } from "./layout.js";
 import { paintMoment } from "./painting.js";
 import { attentionOf, decodeFilm, filmOf, frameAt, momentOf, restOf } from "./plan.js";
 
 const MARGIN = 12; // CSS pixels around what is painted, in which the line to the answer runs
 const LONGEST = 0.25; // seconds that a frame may take; a window that was hidden goes on where it was
-const KEPT = { width: 760, height: 560, margin: 40, top: 96, answer: 120 }; // CSS pixels of the picture to keep
+const KEPT = { width: 760, height: 560, margin: 40, top: 96, answer: 150 }; // CSS pixels of the picture to keep
 const LIGHT = {
   ...{ text: "#17181c", dim: "#5f6169", surface: "#fff", paper: "#fff", accent: "#5146d8", accentText: "#4338ca" },
   ...{ edge: "rgb(0 0 0 / 14%)", rest: "rgb(0 0 0 / 12%)", plus: "rgb(91 75 219)", minus: "rgb(201 102 20)" },
@@ -43,8 +44,12 @@ export function createFilm(stage, request) {
     trick: () => chooseMode(stage, "rub"),
     save: () => saveLast(scene),
     seek: (to) => scene && seek(to),
+    comeBack: () => {
+      scrollTo(0, 0);
+      toggle.focus({ preventScroll: true });
+    },
   });
-  const { front, faces, toggle } = controls;
+  const { front, faces, toggle, back } = controls;
 
   /** A square to follow: the one that was chosen, else the one that the last block looks at most. */
   function squareOf() {
@@ -64,9 +69,7 @@ export function createFilm(stage, request) {
   function begin() {
     result = stage.result;
     if (!result) return;
-    const { pinned } = choicesOf(stage);
-    query = pinned !== null && result.tokenOf[pinned] >= 0 ? pinned : null;
-    [scene, moment, time, written] = [null, null, 0, ""];
+    [scene, moment, query, time, written] = [null, null, null, 0, ""];
     isPlaying = !isStill();
     stage.film = film;
     stage.moments.scrub(null);
@@ -106,10 +109,12 @@ export function createFilm(stage, request) {
 
   const step = (by) => scene && seek(restOf(scene.film, moment.index + by));
 
-  /** Opens one of the eight steps below, about what is given of it. */
+  /** Opens one of the eight steps below, about what is given of it; the film waits where it is, and the step leads back to it. */
   function open(given) {
-    close();
+    pause();
     change(stage, { section: "steps", tour: { ...pageState.get().view.tour, ...given } });
+    find(".chapter.steps h2")?.after(back);
+    back.focus({ preventScroll: true });
     find(".chapter.steps")?.scrollIntoView({ block: "start" });
   }
 
@@ -167,7 +172,7 @@ export function createFilm(stage, request) {
           : [alongX - box.left, answer.bottom - box.top + 2];
     const up = Math.max(MARGIN, isAbove && target ? -target[1] + 2 : 0);
     const along = Math.max(MARGIN, target && !isAbove ? target[0] - box.width + 4 : 0);
-    layout = layoutOf([box.width, box.height], scene);
+    layout = layoutOf([box.width, box.height], scene, levelsAt(moment, result));
     const size = [box.width + MARGIN + along, box.height + MARGIN + up];
     const [on, shown] = [front, faces].map((canvas) => {
       const pixels = size.map((side) => Math.round(side * devicePixelRatio));
@@ -225,6 +230,7 @@ export function createFilm(stage, request) {
       const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
       const target = /** @type {Element} */ (event.target);
       if (stage.film !== film || !scene || ctrlKey || metaKey || altKey || shiftKey) return;
+      if (picture.getBoundingClientRect().bottom < 0) return; // one reads a step
       if (
         target.matches("input:not([type=range]), textarea, select, .stage .chapter *") ||
         find(".explore").classList.contains("elsewhere")
@@ -283,14 +289,13 @@ function saveLast(scene) {
   const on = { front: context, faces: context, colours: LIGHT, isDark: false };
   paintMoment(on, kept, scene, momentOf(scene.film, film.seconds), target);
   if (first) {
-    context.textAlign = "left";
-    context.textBaseline = "middle";
-    context.fillStyle = LIGHT.accentText;
-    context.font = "650 26px system-ui, sans-serif";
-    context.fillText(first.label, width + 32, height / 2, answer);
-    context.fillStyle = LIGHT.dim;
-    context.font = "15px system-ui, sans-serif";
-    context.fillText(probabilityOf(first), width + 32, height / 2 + 28);
+    const room = { width: answer - 24, height: 64, size: 26, weight: 650 };
+    const high = write(context, first.label, width + 32, height / 2, { ...room, colour: LIGHT.accentText });
+    write(context, probabilityOf(first), width + 32, (height + high) / 2 + 12, {
+      width: answer,
+      size: 15,
+      colour: LIGHT.dim,
+    });
   }
   make("a", { href: canvas.toDataURL(), download: `vit_demo-film-${first?.name ?? "tokens"}.png` }).click();
 }

@@ -5,11 +5,14 @@ import { make } from "../../shared/dom.js";
 import { patchBox } from "../../shared/geometry.js";
 import { formatDecimals } from "../../shared/language.js";
 import { paintResult } from "../picture.js";
+import { fit } from "./labels.js";
+import { paintNames, paintShares } from "./names.js";
 import { attentionOf, pairsOf, tokensAt } from "./plan.js";
-import { boxBetween, clamp, ease, FONT, paintBundle, paintCollector, paintLine } from "./threads.js";
+import { boxBetween, clamp, ease, paintBundle, paintCollector, paintLine } from "./threads.js";
 
 const RISE = 14; // CSS pixels of the arc on which a square flies
 const OPACITY = 0.85;
+const SIDEWAYS = 3; // from the middle of a token to where a thread leaves it, and on its other side is looked at
 const INK = "#17181c";
 
 const pictures = new WeakMap(); // numbers -> canvases of the picture under the attention of each block
@@ -71,14 +74,17 @@ export function paintMoment(on, layout, scene, moment, target = /** @type {any} 
     paintBundle(on, layout, scene, b, {
       grown,
       end,
-      alpha: isNow ? 1 : isEnd ? (on.isDark ? 0.8 : 0.62) : on.isDark ? 0.5 : 0.24,
+      alpha: isNow ? 1 : isEnd ? 0.8 : on.isDark ? 0.5 : 0.36,
     });
   }
   const looks = kind === "look" ? 1 : kind === "collect" ? 1 - ease(share / 0.2) : 0;
   if (looks) paintPairs(on, layout, scene, block, kind === "look" ? ease(share / 0.5) : 1, looks);
   const isNew = kind === "collect" && depth > block ? 1 - clamp((share - 0.7) / 0.25) : 0;
-  paintStrips(on, layout, scene, depth, kind === "tokens" ? ease((share - 0.78) / 0.2) : 1, isNew);
+  const listed = kind === "tokens" ? ease((share - 0.78) / 0.2) : 1;
+  paintStrips(on, layout, scene, depth, listed, isNew);
   paintCollector(on, layout, scene, moment, born);
+  paintNames(on, layout, scene, born, listed);
+  paintShares(on, layout, scene, moment);
   if (isEnd && target && scene.film.isRead)
     paintLine(on, layout, scene, target, kind === "read" ? ease(share / 0.6) : 1);
 }
@@ -143,7 +149,7 @@ function paintStrips({ front, colours }, layout, scene, depth, alpha, isNew) {
   const { side, width } = layout.grid;
   const high = layout.stripHeight / layout.cells;
   const wide = layout.isWritten ? 0.9 * width : side;
-  front.font = `13px ${FONT}`;
+  fit(front, "0", { width: wide });
   front.textAlign = "center";
   front.textBaseline = "middle";
   for (let token = 0; token < result.numTokens; token++) {
@@ -176,24 +182,43 @@ function paintStrips({ front, colours }, layout, scene, depth, alpha, isNew) {
 const numberOf = (value) =>
   Math.abs(value) < 0.05 ? formatDecimals(0, 1) : formatDecimals(value, Math.abs(value) < 9.95 ? 1 : 0);
 
-/** The strongest threads between squares, bent so that none hides another. */
-function paintPairs({ faces, colours, isDark }, layout, { result, numbers }, block, grown, alpha) {
-  const pairs = pairsOf(numbers, result, block);
-  const most = pairs[0].share;
-  faces.lineCap = "butt";
-  faces.strokeStyle = isDark && result.pixelated ? INK : colours.text; // the theme turns a digit's colours
-  for (const { from, to, share } of pairs) {
+/**
+ * The strongest threads between squares, bent so that none hides another: from the middle of one that looks, to the left, an arrow to what
+ * it looks at.
+ */
+export function paintPairs({ faces, colours, isDark }, layout, { result, numbers }, block, grown, alpha) {
+  const arcs = pairsOf(numbers, result, block).map(({ from, to, share }) => {
     const [start, end] = [layout.cell(from), layout.cell(to)];
-    const away = Math.abs(end.x - start.x);
-    const depth = Math.min(layout.height - layout.top - 20, 14 + 0.7 * away);
-    const length = away + 2 * depth;
-    faces.globalAlpha = alpha * (0.15 + 0.45 * (share / most));
-    faces.lineWidth = Math.max(0.8, layout.full * share);
+    return { start, end, share, away: Math.abs(end.x - start.x) };
+  });
+  const most = arcs[0].share;
+  const farthest = Math.max(...arcs.map(({ away }) => away), 1);
+  faces.lineCap = "butt";
+  const ink = isDark && result.pixelated ? INK : colours.text; // the theme turns a digit's colours
+  for (const { start, end, share, away } of arcs) {
+    const low = Math.max(start.bottom, end.bottom);
+    const depth = Math.min(14 + 1.4 * away, 14 + ((layout.height - low - 40) * away) / (0.75 * farthest));
+    const length = away + 2 * (depth + Math.abs(end.bottom - start.bottom));
+    const width = Math.max(0.8, 36 * share);
+    const [from, to, head] = [start.x - SIDEWAYS, end.x + SIDEWAYS, 5 + 0.8 * width];
     faces.setLineDash(grown < 1 ? [length * grown, 2 * length] : []);
     faces.beginPath();
-    faces.moveTo(start.x, start.bottom);
-    faces.bezierCurveTo(start.x, start.bottom + depth, end.x, end.bottom + depth, end.x, end.bottom);
-    faces.stroke();
+    faces.moveTo(from, start.bottom);
+    faces.bezierCurveTo(from, low + depth, to, low + depth, to, end.bottom + head);
+    for (const [colour, line, strong] of [
+      [colours.paper, width + 3, 0.7], // so that it can be told from the squares that it crosses
+      [ink, width, 0.25 + 0.5 * (share / most)],
+    ]) {
+      Object.assign(faces, { strokeStyle: colour, lineWidth: line, globalAlpha: alpha * strong });
+      faces.stroke();
+    }
+    if (grown < 1) continue;
+    faces.fillStyle = ink;
+    faces.beginPath();
+    faces.moveTo(to, end.bottom);
+    faces.lineTo(to - 0.6 * head, end.bottom + head);
+    faces.lineTo(to + 0.6 * head, end.bottom + head);
+    faces.fill();
   }
   faces.setLineDash([]);
   faces.globalAlpha = 1;

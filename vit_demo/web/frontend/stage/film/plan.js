@@ -56,10 +56,10 @@ const reading = (text) => {
 };
 
 /**
- * The film of a result: {beats, seconds, numPrefix, collector, name, isRead}. A beat is {kind, block, words, spoken, start, seconds, step}: `step` is
+ * The film of a result: {beats, seconds, numPrefix, collector, title, isRead, summary}. A beat is {kind, block, words, spoken, start, seconds, step}: `step` is
  * what a touch opens of the eight steps. `numbers` are decoded, `query` the square that is followed, or null; `end` is the
- * headline of the first screen. `collector` is the token that collects, -1 if it is none, but the average of all, `name` what it is called, and
- * `isRead` whether the answer is read from it.
+ * headline of the first screen. `collector` is the token that collects, -1 if it is none, but the average of all, `title` what it is called on the
+ * picture, `isRead` whether the answer is read from it, and `summary` what one has seen.
  *
  * @param {{result: any, numbers: any, query: number | null, end: string}} given
  */
@@ -127,13 +127,15 @@ export function filmOf({ result, numbers, query, end }) {
     add("collect", "", { ...at, words, spoken: spoken.join(" "), least: least("collect"), pace: block ? 0 : 1 });
   }
   add("read", numbers.depths ? READ : READ_WITHOUT_CLASSES, { step: { step: 7 } });
-  add("end", "", { words: end, spoken: summaryOf(result), step: { step: 7 } });
+  const summary = summaryOf(result, query);
+  add("end", "", { words: end, spoken: summary, step: { step: 7 } });
   return {
     beats,
     seconds: beats.at(-1).start + beats.at(-1).seconds,
     numPrefix,
     collector,
-    name: token,
+    title: query === null ? token : placeOf(result, query),
+    summary,
     isRead: query === null && (isRead(result) || !hasClassToken),
   };
 }
@@ -143,13 +145,13 @@ const CUT_WITHOUT = english(
   "The picture is cut into {squares} squares, of which 1 is gone.|The picture is cut into {squares} squares, of which {count} are gone.",
 );
 const TOKENS = english(
-  "Each square becomes a *token*: a list of {width} numbers. The strip below it shows some of them.",
+  "Each square becomes a *token*: {width} numbers. Its coloured strip shows some; each block changes them.",
 );
 const REGISTERS = english(
   "A register comes with it, as scratch space.|{count} registers come with it, as scratch space.",
 );
 const FIRST_LOOK = english(
-  "Block 1: first the squares *look at each other*. These are their strongest threads. What they see changes their numbers.",
+  "Block 1: first the squares *look at each other*: an arrow leads from one to what it looks at. That changes their numbers.",
 );
 const FIRST_COLLECT = english("Then the *{token}* collects: a thread is as thick as its share of attention.");
 const LOOK = english("Block {block} of {blocks}: the squares look at each other, the {token} *collects*.");
@@ -192,13 +194,17 @@ const SUMMARY = {
   all: english(
     "{count} squares became tokens, looked at each other {blocks} times, and the answer was read from all of them.",
   ),
+  square: english(
+    "{count} squares became tokens and looked at each other {blocks} times. You followed the one in {place}.",
+  ),
 };
 
 /** What one has seen. */
-function summaryOf(result) {
+function summaryOf(result, query) {
   const { numPatches, dropped, numBlocks, predictions } = result;
-  const kind = !predictions.length ? "description" : isRead(result) ? "classToken" : "all";
-  return translate(SUMMARY[kind], { count: numPatches - dropped.length, blocks: numBlocks });
+  const ofAll = !predictions.length ? "description" : isRead(result) ? "classToken" : "all";
+  const place = query === null ? "" : placeOf(result, query);
+  return translate(SUMMARY[place ? "square" : ofAll], { count: numPatches - dropped.length, blocks: numBlocks, place });
 }
 
 /**
@@ -226,11 +232,11 @@ export const restOf = ({ beats }, index) => {
 };
 
 /** The first screen at a moment: its frame, with the headline of the film and the answers after the blocks that are over. */
-export function frameAt(frame, { result, numbers }, { beat, depth }) {
+export function frameAt(frame, { result, numbers, film }, { beat, depth }) {
   const isEnd = beat.kind === "end";
   const [answer] = answersAt(numbers, depth);
   const isEarly = beat.block !== null && depth > 0 && answer;
-  const next = isEnd ? summaryOf(result) : isEarly ? earlyWords(answer, result, depth) : "";
+  const next = isEnd ? film.summary : isEarly ? earlyWords(answer, result, depth) : "";
   const headline = isEnd ? { ...frame.headline, was: "", next } : { was: "", text: beat.words, next };
   return {
     ...frame,

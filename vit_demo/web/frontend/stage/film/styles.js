@@ -2,7 +2,7 @@
 // The look of the film, which comes with its code.
 
 export const styles = `
-.stage:not(.filming) :is(.film, .film-acts, .film-line, .film-note) { display: none !important; }
+.stage:not(.filming) :is(.film, .film-acts, .film-line, .film-note, .film-back) { display: none !important; }
 #columns .stage.filming.filming {
   .explore { grid-template-columns: minmax(0, 1fr) 320px; }
   .view { aspect-ratio: auto; height: var(--S); box-shadow: none; background: none; }
@@ -17,7 +17,8 @@ export const styles = `
   .film-acts { grid-area: 3 / 1 / 4 / 2; display: flex; gap: 4px 16px; align-items: center; min-height: 40px; margin: 4px 0 8px; }
   .film-acts .switch { flex: 0 1 auto; min-width: 0; }
   .film-acts .switch button { min-width: 0; font-size: 13px; overflow: hidden; text-overflow: ellipsis; }
-  .more-of-step { flex: 1; min-width: 0; overflow: hidden; text-align: left; text-overflow: ellipsis; white-space: nowrap; }
+  .more-of-step { white-space: nowrap; }
+  .film-back { display: block; margin: 4px 0 8px; }
   .film-line { grid-area: 5 / 1 / 6 / 2; display: grid; grid-template-columns: minmax(0, 1fr) repeat(4, auto); gap: 4px; align-items: center; min-height: 40px; margin-top: 8px; }
   .film-line .tool { display: grid; place-items: center; width: 36px; height: 36px; border-radius: 999px; color: var(--dim); }
   .film-line svg { width: 20px; fill: none; stroke: currentcolor; stroke-width: 1.7; stroke-linecap: round; stroke-linejoin: round; }
@@ -33,13 +34,12 @@ export const styles = `
   }
   @container (max-width: 559px) {
     .explore > :is(.film-acts, .film-line, .film-note) { width: 100%; }
-    .headline { min-height: 80px; font-size: 16px; line-height: 20px; }
+    .headline { min-height: 100px; font-size: 16px; line-height: 20px; }
     .view { width: 100%; }
     .all-classes { display: none; }
     .predictions:not(.fixed) .bars button { min-height: 28px !important; }
     .film-line { order: 3; margin-top: 4px; }
     .film-acts { order: 4; flex-wrap: wrap; margin: 0; }
-    .more-of-step { flex-basis: 100%; }
     .film-note { order: 7; margin-top: 16px; }
   }
   @media (pointer: coarse) {

@@ -1,14 +1,13 @@
 // @ts-check
 // Paints what leads from tokens to the answer: the threads of a block, the token that collects them, the line at the end.
 
-import { translate } from "../../shared/language.js";
-import { formatProbability, formatShare } from "../format.js";
+import { formatProbability } from "../format.js";
 import { heatColour } from "../heatmapColours.js";
+import { write } from "./labels.js";
 import { answersAt, attentionOf } from "./plan.js";
 
 const MANY = 100; // tokens from which on only the strongest threads are drawn, and the rest as one
 const STRONGEST = 24;
-export const FONT = "system-ui, sans-serif";
 
 export const clamp = (value) => Math.min(1, Math.max(0, value));
 export const ease = (value) => {
@@ -24,6 +23,15 @@ const heat = (share, isDark) => {
   return `rgb(${red} ${green} ${blue} / ${Math.max(isDark ? 0.35 : 0.2, alpha)})`;
 };
 
+/** The tokens of whose attention there are threads of their own; `rest` is the share of the `others`, drawn as one. */
+export function chosenOf(attention, collector) {
+  const tokens = Array.from(attention.keys()).filter((token) => token !== collector);
+  const isMany = tokens.length >= MANY;
+  const chosen = isMany ? [...tokens].sort((a, b) => attention[b] - attention[a]).slice(0, STRONGEST) : tokens;
+  const sum = (list) => list.reduce((total, token) => total + attention[token], 0);
+  return { isMany, chosen, rest: sum(tokens) - sum(chosen), others: tokens.length - chosen.length };
+}
+
 /** The threads of a block, stacked to a bundle that is as high as all attention but the token's own, which comes from above. */
 export function paintBundle(on, layout, scene, block, { grown, end, alpha }) {
   if (grown <= 0) return;
@@ -32,7 +40,6 @@ export function paintBundle(on, layout, scene, block, { grown, end, alpha }) {
   const attention = attentionOf(numbers, result, block);
   const { full, radius } = layout;
   const [x, y] = [layout.collector.x, layout.level(block)];
-  const tokens = Array.from(attention.keys()).filter((token) => token !== film.collector);
   const own = film.collector < 0 ? 0 : attention[film.collector];
   front.lineCap = "butt";
   if (own > 0) {
@@ -50,15 +57,13 @@ export function paintBundle(on, layout, scene, block, { grown, end, alpha }) {
       front.stroke();
     }
   }
-  const isMany = tokens.length >= MANY;
-  const chosen = isMany ? [...tokens].sort((a, b) => attention[b] - attention[a]).slice(0, STRONGEST) : tokens;
+  const { isMany, chosen, rest } = chosenOf(attention, film.collector);
   const shown = chosen.sort((a, b) => layout.cell(a).x - layout.cell(b).x || a - b);
   const threads = shown.map((token) => ({
     ...layout.cell(token),
     share: attention[token],
-    colour: heat(attention[token] / end, isDark),
+    colour: heat(Math.sqrt(attention[token] / end), isDark), // pale threads would be lost on paper
   }));
-  const rest = 1 - own - threads.reduce((sum, { share }) => sum + share, 0);
   if (isMany) threads.push({ x: layout.width - 8, bottom: layout.top - 6, y: 0, share: rest, colour: colours.rest });
   let offset = (-full * (1 - own)) / 2;
   for (const { x: from, bottom, share, colour } of threads) {
@@ -68,7 +73,7 @@ export function paintBundle(on, layout, scene, block, { grown, end, alpha }) {
     const length = 1.3 * Math.hypot(from - x, to - bottom);
     front.globalAlpha = alpha;
     front.strokeStyle = colour;
-    front.lineWidth = Math.max(0.5, width);
+    front.lineWidth = Math.max(0.8, width);
     front.setLineDash(grown < 1 ? [length * grown, 3 * length] : []);
     front.beginPath();
     front.moveTo(from, bottom);
@@ -83,7 +88,7 @@ export function paintBundle(on, layout, scene, block, { grown, end, alpha }) {
 export function paintCollector(on, layout, scene, { beat, share: way, block, depth }, born) {
   if (born <= 0) return;
   const { front, colours } = on;
-  const { result, numbers, film } = scene;
+  const { result, film } = scene;
   const { x } = layout.collector;
   const home = layout.collector.y + layout.grid.side / 2;
   const radius = layout.radius;
@@ -98,53 +103,17 @@ export function paintCollector(on, layout, scene, { beat, share: way, block, dep
     front.stroke();
     front.globalAlpha = 1;
   };
-  front.textBaseline = "middle";
-  front.textAlign = "right";
-  const names = result.predictions;
-  for (let b = 0; b < Math.max(depth, block + Number(beat.kind === "collect")); b++) {
+  for (let b = 0; b < depth; b++) {
     const isLast = b === depth - 1;
-    const y = layout.level(b);
-    const [answer] = b < depth && film.isRead ? answersAt(numbers, b + 1) : [];
-    if (b < depth) ring(y, true, isLast ? radius : 0.6 * radius);
-    const edge = x - radius - 8;
-    if (answer && (isLast || layout.space > 19)) {
-      const isSame = answer.index === names[0].index;
-      const number = formatProbability(answer.probability, names[0].scores);
-      front.font = `${isSame ? 650 : 400} 15px ${FONT}`;
-      front.fillStyle = isSame ? colours.accentText : colours.dim;
-      const isShort = answer.label.length <= 2;
-      const label = short(
-        front,
-        b + 1 < numbers.depths - 1 && !isSame ? `${answer.label}?` : answer.label,
-        edge - (isShort ? 52 : 0),
-      );
-      front.fillText(label, edge, isShort || layout.space < 36 ? y : y - 8);
-      front.font = `13px ${FONT}`;
-      front.fillStyle = colours.dim;
-      const room = edge - (isShort ? 26 : 0);
-      if (isShort) front.fillText(number, room, y + 1);
-      else if (layout.space >= 36) front.fillText(number, edge, y + 8);
-    }
-    const own = film.collector < 0 ? 0 : attentionOf(numbers, result, b)[film.collector];
-    const isNow = b === block && beat.kind === "collect";
-    if (!isNow || way < 0.4 || layout.space < 26 || !own) continue;
-    front.font = `13px ${FONT}`;
-    front.fillStyle = colours.dim;
-    const share = formatShare(own);
-    const words = translate("{share} its own", { share });
-    const end = x - Math.max(radius, (own * layout.full) / 2) - 8;
-    front.fillText(front.measureText(words).width < end ? words : share, end, y - layout.space / 2);
+    ring(layout.level(b), true, isLast ? radius : 0.6 * radius);
+    if (film.isRead && (isLast || layout.space > 15)) paintAnswer(on, layout, scene, b);
   }
   if (beat.kind === "collect" && depth <= block) {
     const from = block ? layout.level(block - 1) : home;
     ring(between(from, layout.level(block), ease(way / 0.25)), true, radius);
   }
   ring(home, block < 0, Math.max(radius, 0.42 * layout.grid.side) * (0.6 + 0.4 * born), born);
-  front.font = `600 13px ${FONT}`;
-  front.textAlign = "left";
-  front.fillStyle = colours.accentText;
   front.globalAlpha = born;
-  front.fillText(film.name, x - layout.grid.side / 2, 7);
   if (result.hasClassToken && film.collector !== 0) {
     const { x: left, y } = layout.cell(0);
     front.lineWidth = 2;
@@ -167,13 +136,45 @@ export function paintCollector(on, layout, scene, { beat, share: way, block, dep
   }
 }
 
+/** Beside a level what would be answered after its block. */
+function paintAnswer({ front, colours }, layout, { result, numbers, film }, block) {
+  const [answer] = answersAt(numbers, block + 1);
+  if (!answer) return;
+  const [first] = result.predictions;
+  const isSame = answer.index === first.index;
+  const label = block + 1 < numbers.depths - 1 && !isSame ? `${answer.label}?` : answer.label;
+  const number = formatProbability(answer.probability, first.scores);
+  const owns =
+    film.collector < 0
+      ? [0]
+      : [block, block + 1].map((b) => attentionOf(numbers, result, Math.min(b, result.numBlocks - 1))[film.collector]);
+  const beside = Math.max(layout.radius, (layout.full * Math.max(...owns)) / 2); // the token and its own share
+  const [edge, y] = [layout.collector.x - beside - 8, layout.level(block)];
+  const name = {
+    align: "right",
+    colour: isSame ? colours.accentText : colours.dim,
+    weight: isSame ? 650 : 400,
+    size: 15,
+  };
+  const small = { align: "right", colour: colours.dim };
+  if (answer.label.length <= 2) {
+    write(front, label, edge, y, { ...name, width: 26 });
+    write(front, number, edge - 26, y + 1, { ...small, width: edge - 26 });
+    return;
+  }
+  const hasNumber = layout.space >= 36;
+  const height = layout.space - (hasNumber ? 20 : 2);
+  const high = write(front, label, edge, hasNumber ? y - 8 : y, { ...name, width: edge, height });
+  if (hasNumber) write(front, number, edge, y + high / 2, { ...small, width: edge });
+}
+
 /** From the last level to where the answer stands: to the right beside the picture, or above it. */
 export function paintLine({ front, colours }, layout, { result }, [toX, toY, isAlong = false], grown) {
   const { x } = layout.collector;
   const from = layout.level(result.numBlocks - 1) + layout.radius;
   const low = layout.height - 6;
   const isAbove = toY < 0;
-  const right = isAbove ? layout.width - 3 : between(layout.width, toX, 0.4);
+  const right = isAbove ? layout.width + 3 : between(layout.width, toX, 0.4);
   const points = [
     ...[
       [x, from],
@@ -209,11 +210,4 @@ export function paintLine({ front, colours }, layout, { result }, [toX, toY, isA
   front.lineTo(toX, toY);
   front.stroke();
   front.setLineDash([]);
-}
-
-/** A name cut to a width. */
-function short(context, name, room) {
-  let shown = name;
-  while (shown.length > 2 && context.measureText(shown).width > room) shown = `${shown.slice(0, -2)}…`;
-  return shown;
 }
