@@ -193,7 +193,8 @@ TINY = """() => {
   for (let node = texts.nextNode(); node; node = texts.nextNode()) {
     const { parentElement: box } = node;
     const isShown = node.data.trim() && box.checkVisibility({ visibilityProperty: true });
-    if (isShown && parseFloat(getComputedStyle(box).fontSize) < 13) found.add(box.outerHTML.slice(0, 100));
+    const size = parseFloat(getComputedStyle(box).fontSize); // 0 where a shorter text stands before it
+    if (isShown && size && size < 13) found.add(box.outerHTML.slice(0, 100));
   }
   return [...found];
 }"""

@@ -108,7 +108,7 @@ def test_a_lesson_sets_what_a_click_does(wide: Page, address: str) -> None:
         wide.locator(f".verbs [data-mode={mode}][aria-pressed=true]").wait_for()
     wide.locator(".lesson .quiet").click()
     answer, bars = wide.locator(".lesson .answer").bounding_box(), wide.locator(".bars").bounding_box()
-    assert answer and bars and answer["x"] + answer["width"] <= bars["x"], "the answer is beside the bars"
+    assert answer and bars and answer["y"] + answer["height"] <= bars["y"], "the answer is above the bars"
 
 
 def test_who_changes_the_answer_is_told_with_how_many_squares_and_the_best_is_kept(

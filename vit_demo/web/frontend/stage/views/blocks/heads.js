@@ -161,7 +161,7 @@ export function createHeads(card, { request, dropping, redraw }) {
         values,
       );
     }
-    const { label } = targetOf(result, choices.label);
+    const label = targetOf(result, choices.label)?.label; // none without classes, nor any bars
     const ofBars =
       String(shown?.silent) === String(result.silent)
         ? translate("The bars: what *{label}* loses without each head alone.", { label })
