@@ -15,6 +15,14 @@ from vit_demo.web.guard import log, protocol
 from ...asynchronous import run as run_apart
 from ..http_requests import connect, request
 
+
+@pytest.fixture(autouse=True)
+def _heard(monkeypatch):
+    """What uvicorn logs is heard, too, whichever server has told it not to pass it on."""
+    monkeypatch.setattr(logging.getLogger("uvicorn"), "propagate", True)
+    monkeypatch.setattr(logging.getLogger("uvicorn.error"), "propagate", True)
+
+
 FORGED = "x\nINFO:     Application startup complete.\r\x1b[2J\u202e\u2028"
 
 
