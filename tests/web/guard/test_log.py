@@ -17,10 +17,9 @@ from ..http_requests import connect, request
 
 
 @pytest.fixture(autouse=True)
-def _heard(monkeypatch):
-    """What uvicorn logs is heard, too, whichever server has told it not to pass it on."""
-    monkeypatch.setattr(logging.getLogger("uvicorn"), "propagate", True)
-    monkeypatch.setattr(logging.getLogger("uvicorn.error"), "propagate", True)
+def _heard(caplog):
+    """Warnings of uvicorn are heard, whatever level a server of another test has set."""
+    caplog.set_level(logging.WARNING, logger="uvicorn.error")
 
 
 FORGED = "x\nINFO:     Application startup complete.\r\x1b[2J\u202e\u2028"
