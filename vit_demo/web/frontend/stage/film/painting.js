@@ -78,7 +78,8 @@ export function paintMoment(on, layout, scene, moment, target = /** @type {any} 
     });
   }
   const looks = kind === "look" ? 1 : kind === "collect" ? 1 - ease(share / 0.2) : 0;
-  if (looks) paintPairs(on, layout, scene, block, kind === "look" ? ease(share / 0.5) : 1, looks);
+  const drawn = kind === "look" ? ease((share - (isFirstLook ? 0.25 : 0)) / 0.5) : 1; // once the picture is in its corner
+  if (looks) paintPairs(on, layout, scene, block, drawn, looks);
   const isNew = kind === "collect" && depth > block ? 1 - clamp((share - 0.7) / 0.25) : 0;
   const listed = kind === "tokens" ? ease((share - 0.78) / 0.2) : 1;
   paintStrips(on, layout, scene, depth, listed, isNew);
