@@ -131,7 +131,7 @@ KINDS: dict[str, Callable[[int], Fields]] = {
     "faithfulness": about(method=SLOW, label=3, against=4, baseline="blur"),
     "random_order": about(order=1, label=3, against=4, baseline="blur"),
     "randomization": about(method="integrated_gradients", label=3),
-    "smallest_set": about(wanted="enough", without=list(range(0, 196, 2))),
+    "smallest_set": lambda n: {"source": source(n) | {"patch_size": 7, "dropped": []}, "wanted": "needed"},
     "head_effects": about(label=3, against=4),
     "fewest_heads": about(),
     "contributions": about(label=3, against=4),
