@@ -39,6 +39,10 @@ _HEAD = """
   const root = new URL(document.currentScript.dataset.root).pathname;
   if (location.pathname + "/" === root) location.replace(root + location.search + location.hash);
 }}
+{{ // Before Gradio keeps it: its loader, gone once the page is there, asks for every frame until it is refused one.
+  const next = requestAnimationFrame;
+  window.requestAnimationFrame = (callback) => (window.isRefused?.() ? 0 : next(callback));
+}}
 </script>
 <title>{title}</title>
 <meta name="description" content="{description}" />

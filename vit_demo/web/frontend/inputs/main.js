@@ -10,6 +10,7 @@ import { setConstants } from "../shared/constants.js";
 import { copyText, createRadios, rove } from "../shared/dom.js";
 import { english, languageChange, linkInLanguage } from "../shared/language.js";
 import { encodeLink, FITS, firstState, leftOut } from "../shared/link.js";
+import { stopLoader } from "../shared/loader.js";
 import { menuModels, PUSH, pageState, REPLACE, readSetting, retryResult, TASKS } from "../shared/pageState.js";
 import { sendRequest } from "../shared/requests.js";
 import { createMenu, PHOTO_MODEL } from "./modelMenu.js";
@@ -21,6 +22,7 @@ const FIT_NAMES = [english("Centre"), english("Stretch"), english("Whole")];
 /** Starts the inputs in their element; called by Gradio (see modules.py). */
 export function mount({ element, server, ...given }) {
   const { defaults, opening: openingTab, examples, digits, offer, customModels, constants } = given;
+  stopLoader();
   setConstants(constants);
   const find = (selector) => element.querySelector(selector);
   const models = new Map(given.models.map((model) => [model.name, model]));

@@ -73,9 +73,8 @@ function createLegend(element, chips) {
     setText(low, ends.low);
     setText(high, ends.high);
     const paper = result.pixelated;
-    bar.style.background = tokens
-      ? heatGradient(tokens.opacity, { paper })
-      : heatGradient(opacity, { ...style, paper });
+    const colours = tokens ? [tokens.opacity, false, paper] : [opacity, Boolean(style.signed), paper];
+    if (isNew(bar, colours)) bar.style.background = heatGradient(colours[0], { signed: colours[1], paper });
     bar.classList.toggle("signed", !tokens && style.signed);
     element.title = ends.isShared ? translate("One scale for all maps of this picture") : "";
   }

@@ -11,10 +11,24 @@ const GREYNESS = 0.75; // of a photo below a map
 const HATCH = 7; // CSS pixels between two lines
 const NONE = new Set();
 
-/** Fits the canvas into the box that it is in, whose size never changes, and returns its size in CSS pixels. */
+const boxes = new WeakMap(); // element -> its size, so that a frame need not wait for the page's layout; null if it has changed
+
+let resizes = /** @type {ResizeObserver | null} */ (null);
+
+/** The size of an element in CSS pixels, which is read again once it has changed. */
+function sizeOf(element) {
+  resizes ??= new ResizeObserver((entries) => {
+    for (const { target } of entries) boxes.set(target, null);
+  });
+  if (!boxes.has(element)) resizes.observe(element);
+  const { clientWidth, clientHeight } = boxes.get(element) ?? element;
+  boxes.set(element, clientWidth ? { clientWidth, clientHeight } : null); // what is hidden may be shown within the same frame
+  return [clientWidth, clientHeight];
+}
+
+/** Fits the canvas into the box that it is in, whose size does not depend on it, and returns its size in CSS pixels. */
 export function fitCanvas(canvas, pictureSize) {
-  const { clientWidth, clientHeight } = canvas.parentElement;
-  const size = fitInside(pictureSize, [clientWidth, clientHeight]);
+  const size = fitInside(pictureSize, sizeOf(canvas.parentElement));
   const pixels = size.map((side) => Math.round(side * devicePixelRatio));
   if (canvas.width !== pixels[0] || canvas.height !== pixels[1]) {
     [canvas.width, canvas.height] = pixels;
@@ -166,6 +180,7 @@ function paintBorders(context, [width, height], borders) {
 }
 
 function paintLabels(context, box, grid, labels, disc) {
+  if (!labels.length) return; // a font has the styles of the page computed
   const side = disc ? 28 : Math.min(box.width / grid.columns, box.height / grid.rows);
   if (side < SMALLEST_LABELLED) return;
   context.font = `600 ${Math.round(side * 0.42)}px system-ui, sans-serif`;
