@@ -42,13 +42,13 @@ test("a map without signs shows negative values as 0; one with signs does not", 
     return [red, green, blue, 255 * alpha];
   };
   assertClose(
-    heatPixels(map, 0.5),
+    heatPixels({ map, opacity: 0.5 }),
     [1, 0.5, 0, 0].flatMap((share) => rgba(share)),
     0.51,
   );
   const signed = { signed: true };
   assertClose(
-    heatPixels(map, 0.5, signed),
+    heatPixels({ map, opacity: 0.5, style: signed }),
     [1, 0.5, 0, -1].flatMap((share) => rgba(share, signed)),
     0.51,
   );
@@ -60,12 +60,13 @@ test("the scale ends at the largest value of either sign, but never below the fl
   assert.equal(scaleEnd(map, { floor: 0.01 }), 0.01);
   assert.equal(scaleEnd(map, { floor: 0.001 }), peakOf(map));
   assert.ok(isFaint(map, { floor: 0.01 }) && !isFaint(map, { floor: 0.001 }) && !isFaint(map));
-  const alphas = (floor) => [...heatPixels(map, 1, { signed: true, floor }, true)].filter((_, i) => i % 4 === 3);
+  const alphas = (floor) =>
+    [...heatPixels({ map, opacity: 1, style: { signed: true, floor } }, true)].filter((_, i) => i % 4 === 3);
   assert.ok(Math.max(...alphas(0.4)) < 0.11 * 255 && Math.max(...alphas(0)) === 255);
 });
 
 test("a map of zeros has the colour of 0, not an undefined one", () => {
-  const pixels = heatPixels(new Float32Array(4), 1);
+  const pixels = heatPixels({ map: new Float32Array(4), opacity: 1 });
   assert.deepEqual([...pixels.subarray(0, 4)], [...pixels.subarray(12)]);
   assertClose(pixels.subarray(0, 3), heatColour(0, 1).slice(0, 3), 0.51);
 });

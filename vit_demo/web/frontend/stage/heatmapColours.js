@@ -36,15 +36,15 @@ export const scaleEnd = (map, { floor = 0, end = 0 } = {}) => end || Math.max(pe
 /** Whether a map has no value that matters, so that it is faint. */
 export const isFaint = (map, { floor = 0 } = {}) => peakOf(map) < floor;
 
-/** The pixels of a map, RGBA, one for each patch. */
-export function heatPixels(map, opacity, style = {}, paper = false) {
+/** The pixels of a look's map, RGBA, one for each patch. */
+export function heatPixels({ map, opacity, style = /** @type {any} */ ({}) }, paper = false) {
   const end = scaleEnd(map, style);
   return pixelsOf(map.length, (i) => heatColour(map[i] / end, opacity, { signed: style.signed, paper }));
 }
 
-/** A map as a canvas with one pixel for each patch; the caller enlarges it. */
-export const heatCanvas = (map, { rows, columns, pixelated }, opacity, style = {}) =>
-  pixelCanvas(heatPixels(map, opacity, style, Boolean(pixelated)), columns, rows);
+/** The map of a look as a canvas with one pixel for each patch; the caller enlarges it. */
+export const heatCanvas = (look, { rows, columns, pixelated }) =>
+  pixelCanvas(heatPixels(look, Boolean(pixelated)), columns, rows);
 
 /** The colours along the scale, from its low end to its high one, as CSS writes them. */
 export function heatStops(opacity, { signed = false, paper = false } = {}) {

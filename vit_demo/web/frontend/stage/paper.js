@@ -50,11 +50,10 @@ function inkSheet(canvas, strokes, view, progress) {
 }
 
 /**
- * Paints the paper. `look` is {strokes, progress, seen, box, result, map, style, opacity, smooth, hovered,
- * dropped}: `progress` of the ink is shown, `seen` is 0 for the paper and 1 for the network's picture, and without a result there is paper and ink alone.
+ * Paints the paper. `look` is that of a result with {strokes, progress, seen, box, result, hovered}: `progress` of the ink is shown, `seen` is 0 for the paper and 1 for the network's picture, and without a result there is paper and ink alone.
  */
 export function paintPaper(canvas, /** @type {number[]} */ [width, height], look) {
-  const { strokes, progress = 1, seen, box, result, map, style, opacity, smooth, hovered = null, dropped } = look;
+  const { strokes, progress = 1, seen, box, result, map, smooth, hovered = null, dropped } = look;
   const context = canvas.getContext("2d");
   const density = canvas.width / width;
   context.setTransform(density, 0, 0, density, 0, 0);
@@ -64,7 +63,7 @@ export function paintPaper(canvas, /** @type {number[]} */ [width, height], look
   const draw = (/** @type {HTMLCanvasElement} */ layer) =>
     context.drawImage(layer, place.left, place.top, place.width, place.height);
   context.imageSmoothingEnabled = Boolean(smooth);
-  if (result && map) draw(heatCanvas(map, result, opacity, style));
+  if (result && map) draw(heatCanvas(look, result));
   if (seen < 1) {
     context.globalAlpha = 1 - within(seen, INK_GOES);
     const inPixels = Object.fromEntries(Object.entries(view).map(([name, value]) => [name, value * density]));

@@ -98,13 +98,19 @@ export function paintPatches(
 }
 
 /**
- * Paints a result, under a map if there is one, a value for each patch; `style` is how it is coloured, see heatmapColours.js.
- *
- * @param {any} options those of a `Painting`, too
+ * How a map is painted, one record for the stage, the views and what is saved: the `map` with a value for each patch, or null,
+ * its `style` (see heatmapColours.js), `opacity`, whether it is `smooth`, and the patches that are `dropped`, a Set.
  */
-export function paintResult(canvas, size, result, options) {
-  const { map, style = {}, opacity, queried = null, hovered = null, ...others } = options;
-  const layer = map && heatCanvas(map, result, opacity, style);
+export const lookOf = ({ opacity, smooth }, map, style, dropped) => ({ map, style, opacity, smooth, dropped });
+
+/**
+ * Paints a result with a look, or parts of one.
+ *
+ * @param {any} look may have the parts of a `Painting`, too
+ */
+export function paintResult(canvas, size, result, look) {
+  const { map, style, opacity, queried = null, hovered = null, ...others } = look;
+  const layer = map && heatCanvas(look, result);
   const outlined = [
     ...(hovered !== null && hovered !== queried ? [[hovered, 1]] : []),
     ...(queried === null ? [] : [[queried, 2.5]]),

@@ -15,7 +15,7 @@ import { classMethod } from "./methods.js";
 import { isStill } from "./motion.js";
 import { loadTrace, mapFields, servedMap } from "./onDemand.js";
 import { paintLifted, paintPaper, paintThreads } from "./paper.js";
-import { fitCanvas, paintResult } from "./picture.js";
+import { fitCanvas, lookOf, paintResult } from "./picture.js";
 import { bestOf, keepBest } from "./records.js";
 import { attentionEnd } from "./scales.js";
 import { choicesOf, isPaper, redraw, seenOf, verbOf } from "./stage.js";
@@ -112,7 +112,8 @@ function ordinaryDrawing(stage, choices) {
   const pinnedView = viewOf(result, chosenMethod, { ...choices, hovered: null });
   const hidden = parts.dropping.dropped();
   const { scene } = stage;
-  return { ...scene, scene, whole, style, trace, entry, choices, chosenMethod, pinnedView, tokens, hidden };
+  const look = lookOf(choices, map, style, hidden);
+  return { ...scene, scene, whole, style, look, trace, entry, choices, chosenMethod, pinnedView, tokens, hidden };
 }
 
 /** The scene of a moment: where its network looks, which came with it. */
@@ -129,10 +130,9 @@ function liveDrawing(stage, result) {
   const whole = isOfDrops ? parts.dropping.whole() : result;
   const hidden = isOfDrops ? parts.dropping.dropped() : new Set(result.dropped);
   const scene = { result, method, view, map };
-  return {
-    ...{ ...scene, scene, whole, style, trace: null, entry: null, choices, chosenMethod: method, pinnedView: view },
-    ...{ tokens: null, hidden },
-  };
+  const look = lookOf(choices, map, style, hidden);
+  const shown = { ...scene, scene, whole, style, look, choices, hidden };
+  return { ...shown, chosenMethod: method, pinnedView: view, trace: null, entry: null, tokens: null };
 }
 
 /** Writes the words of the first screen. */
@@ -202,8 +202,8 @@ function paintEmpty(stage) {
 
 function paint(stage, drawing) {
   const { canvas } = stage;
-  const { result, map, style, choices, tokens, view } = drawing;
-  const { opacity, smooth, hovered, plain } = choices;
+  const { result, map, choices, tokens, view } = drawing;
+  const { hovered, plain } = choices;
   const verb = verbOf(stage, choices);
   const ink = inkOf(stage);
   const hasPaper = isPaper(stage) && result.pixelated && result.box && ink.strokes.length > 0;
@@ -220,17 +220,15 @@ function paint(stage, drawing) {
   const size = fitCanvas(canvas, result.size);
   if (!size[0]) return null; // it is not in sight
   const { guess } = drawing.frame;
-  const shownMap = plain || guess === "asked" ? null : map;
+  const look = { ...drawing.look, ...((plain || guess === "asked") && { map: null }), hovered, dropped: hidden };
   if (shown.seen < 1) {
     const onPaper = stage.isNewDrawing ? { result: null, box: null } : { result, box: shown.box };
-    const colours = { map: shownMap, style, opacity, smooth, hovered, dropped: hidden };
-    paintPaper(canvas, size, { ...ink, ...onPaper, ...colours, seen: shown.seen });
+    paintPaper(canvas, size, { ...ink, ...onPaper, ...look, seen: shown.seen });
   } else {
     const isLooking = verb === "look" && drawing.scene.method.uses.includes("patch") && !plain && !tokens;
     const marked = guess === "told" ? stage.guess.patch : null;
     const queried = isLooking || choices.pinned !== null ? view.query : marked;
-    const look = tokens ?? { map: shownMap, style, opacity, smooth, queried, hovered };
-    paintResult(canvas, size, result, { ...look, dropped: hidden });
+    paintResult(canvas, size, result, tokens ? { ...tokens, dropped: hidden } : { ...look, queried });
     if (isLooking && view.query !== null && map) {
       paintThreads(canvas, size, result, view.query, map, getComputedStyle(canvas).getPropertyValue("--thread"));
     }

@@ -168,7 +168,9 @@ export function createTraining(host, { change, request, startingPoints }) {
     const layers = shown ? [shown] : [];
     if (look) {
       const grid = { rows: look.map.length, columns: look.map[0].length, pixelated: true };
-      layers.push(heatCanvas(Float32Array.from(look.map.flat()), grid, 0.8, { floor: STRONG }));
+      layers.push(
+        heatCanvas({ map: Float32Array.from(look.map.flat()), opacity: 0.8, style: { floor: STRONG } }, grid),
+      );
     }
     find(".ink").replaceChildren(...layers);
     const values = { label: look?.label, probability: percent(100 * (look?.probability ?? 0)) };

@@ -18,10 +18,10 @@ export const FONT = "system-ui, -apple-system, sans-serif";
 const sizeOf = ({ size }) => fitInside(size, [SIDE, SIDE]);
 
 /** The picture under its map as a canvas, without a caption. */
-function pictureOf({ result, map, style, opacity, smooth, dropped }) {
+function pictureOf({ result, ...look }) {
   const [width, height] = sizeOf(result);
   const canvas = make("canvas", { width, height });
-  paintResult(canvas, [width, height], result, { map, style, opacity, smooth, dropped });
+  paintResult(canvas, [width, height], result, look);
   return canvas;
 }
 
@@ -79,11 +79,11 @@ export async function pngOf(saved) {
 
 /** An SVG: the picture and the map as images of their own, the caption as text. */
 export function svgOf(saved) {
-  const { result, map, style, opacity } = saved;
+  const { result, map } = saved;
   const [width, height] = sizeOf(result);
   const below = pictureOf({ ...saved, map: new Float32Array(map.length) }); // a photo has less colour there
   const ground = below.toDataURL(result.pixelated ? "image/png" : "image/jpeg", 0.9);
-  const heat = heatCanvas(map, result, opacity, style).toDataURL();
+  const heat = heatCanvas(saved, result).toDataURL();
   const sharp = ' style="image-rendering: pixelated"';
   const image = (url, isSharp) =>
     `<image href="${url}" width="${width}" height="${height}" preserveAspectRatio="none"${isSharp ? sharp : ""}/>`;

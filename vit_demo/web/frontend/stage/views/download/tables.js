@@ -40,7 +40,7 @@ export function figureSvg({ result, opacity }, measured) {
   const heads = maps.map((map, i) => {
     const [block, head] = place(i, numHeads);
     const at = `<g transform="translate(${8 + CELL * (block - 1)} ${20 + (high + 20) * (head - 1)})">`;
-    const layers = [pictureUrl, heatCanvas(map, result, opacity, style).toDataURL()].map(
+    const layers = [pictureUrl, heatCanvas({ map, opacity, style }, result).toDataURL()].map(
       (url) =>
         `<image href="${url}" width="${CELL - 8}" height="${high - 8}" preserveAspectRatio="none" style="image-rendering: pixelated"/>`,
     );

@@ -133,13 +133,10 @@ export function create(card, { request, methods, curves }) {
     if (event.key === "Escape") menu.open = false;
   });
 
-  function draw({ result, whole, method, view, map, style, choices, frame }) {
+  function draw({ result, whole, method, view, map, look, frame }) {
     const name = Object.keys(methods).find((each) => methods[each] === method);
-    const { opacity, smooth } = choices;
     const dropped = new Set(result.dropped);
-    shown = map
-      ? { result, whole, method, name, methods, curves, view, map, style, opacity, smooth, dropped, frame }
-      : null;
+    shown = map ? { result, whole, method, name, methods, curves, view, ...look, dropped, frame } : null;
     for (const button of buttons) button.disabled = !shown;
   }
 

@@ -151,8 +151,8 @@ export function create(card, { request, methods, curves, change, restore }) {
     update();
   }
 
-  function draw({ result, map, style, choices, chosenMethod, pinnedView, hidden }) {
-    drawMirror(result, map, style, choices, hidden);
+  function draw({ result, look, choices, chosenMethod, pinnedView }) {
+    drawMirror(result, look);
     showWithout(find(".without"), result, restore);
     setText(find(".mirror figcaption"), chosenMethod.subject(result, pinnedView));
     if (!result.predictions.length) return;
@@ -169,9 +169,9 @@ export function create(card, { request, methods, curves, change, restore }) {
   }
 
   /** The map that is tested, small, as it stands in the picture. */
-  function drawMirror(result, map, style, { opacity, smooth }, dropped) {
+  function drawMirror(result, look) {
     const canvas = find(".mirror canvas");
-    paintResult(canvas, fitCanvas(canvas, result.size), result, { map, style, opacity, smooth, dropped });
+    paintResult(canvas, fitCanvas(canvas, result.size), result, look);
     canvas.ariaLabel = translate("The map that is tested");
   }
 

@@ -110,7 +110,7 @@ export function headsFigure({ result, facts, block, contributions, drawSum, tour
     const map = Float32Array.from(result.tokenOf, (token) => (token < 0 ? 0 : row[token]));
     const ariaLabel = translate("Head {head}", { head: head + 1 });
     const style = `background: url("${result.pictureUrl}") 0 0 / 100% 100%; aspect-ratio: ${result.size.join(" / ")}`;
-    const canvas = heatCanvas(map, result, HEAD_MAP_OPACITY);
+    const canvas = heatCanvas({ map, opacity: HEAD_MAP_OPACITY }, result);
     const onChoose = () => choose({ head });
     const properties = { className: "head-map", style, ariaLabel };
     const button = choiceButton(`head ${head}`, head === tour.head, onChoose, properties, canvas);
