@@ -187,8 +187,11 @@ function createParts(stage, request, viewModules, data) {
 }
 
 /**
- * Adds the views in their order: their `html` where the page has a place for them by name, else below. A view without one draws
- * on the picture.
+ * Adds the views in their order.
+ *
+ * @param {any} host
+ * @param {import("./views/contract.d.ts").ViewModule[]} viewModules
+ * @param {import("./views/contract.d.ts").Context} context
  */
 function createViews(host, viewModules, context) {
   return viewModules.map(({ name, html, create, sections = EXPLORE }) => {

@@ -15,7 +15,8 @@ export const html = `
     <datalist id="teach-names" translate="no"></datalist>
   </form>`;
 
-export function create(/** @type {any} */ card, { change, redraw }) {
+/** @type {import("../contract.d.ts").Create} */
+export function create(card, { change, redraw }) {
   const input = card.querySelector("input");
   input.maxLength = constants.maxLabel;
   let isUnfolded = false;

@@ -26,6 +26,7 @@ export const html = `
     </div>
   </section>`;
 
+/** @type {import("../contract.d.ts").Create} */
 export function create(card, { request, pickBlock, redraw, stepCode, load, dropping }) {
   const find = (selector) => card.querySelector(selector);
   const [scroller, grid, more] = [".scroller", ".cells", ".more"].map(find);

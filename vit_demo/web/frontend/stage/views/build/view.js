@@ -16,6 +16,7 @@ export const html = `
     <p class="lead news-of-build" role="alert"></p>
   </section>`;
 
+/** @type {import("../contract.d.ts").Create} */
 export function create(card, { load, ...context }) {
   const view = createLater({
     ...{ load, file: "build.js", sections },

@@ -21,6 +21,7 @@ export const html = `
     <div class="columns"></div>
   </section>`;
 
+/** @type {import("../contract.d.ts").Create} */
 export const create = (card, { load, ...context }) =>
   createLater({
     ...{ load, file: "compare.js", sections },

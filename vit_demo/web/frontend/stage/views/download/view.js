@@ -41,6 +41,7 @@ const HINT = english("JSON holds the package’s own float32 values.");
 const NO_SERVER = english("Here the values are those that came with the picture: attention within 0.0001.");
 const NO_COMMAND = english("The command line cannot rub out squares: copy the Python code instead.");
 
+/** @type {import("../contract.d.ts").Create} */
 export function create(card, { request, methods, curves }) {
   const hint = card.querySelector("[role=status]");
   const menu = card.querySelector(".files");

@@ -58,6 +58,7 @@ export const html = `
     </div>
   </section>`;
 
+/** @type {import("../contract.d.ts").Create} */
 export function create(card, { request, methods, curves, change, restore }) {
   const find = (selector) => card.querySelector(selector);
   const button = find(".test");

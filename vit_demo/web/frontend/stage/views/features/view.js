@@ -15,6 +15,7 @@ import { bordersOf, decodeTokens, layerOf } from "./tokens.js";
 
 const LONGEST_LABEL = 2; // characters of a class that is written into its patches
 
+/** @type {import("../contract.d.ts").Create} */
 export function create(host, { request, change, redraw, upload, examples }) {
   const find = (selector) => host.querySelector(selector);
   const [box, canvas] = [find(".second-view"), find(".second-view canvas")];

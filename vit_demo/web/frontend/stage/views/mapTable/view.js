@@ -15,6 +15,7 @@ export const html = `
     </details>
   </section>`;
 
+/** @type {import("../contract.d.ts").Create} */
 export function create(card) {
   const [details, sentence, table] = ["details", ".peak-place", "table"].map((part) => card.querySelector(part));
   let latest = /** @type {any} */ (null); // the drawing that is to be shown

@@ -32,6 +32,7 @@ export const html = `
     <p class="visually-hidden spoken-answer" aria-live="polite"></p>
   </div>`;
 
+/** @type {import("../contract.d.ts").Create} */
 export function create(card, { pickClass }) {
   const find = (selector) => card.querySelector(selector);
   let predictions = [];

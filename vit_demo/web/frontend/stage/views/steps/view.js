@@ -62,6 +62,7 @@ const NEAR = -80; // pixels of it that are on the screen before its numbers are 
 const KEYS = { ArrowLeft: (step) => step - 1, ArrowRight: (step) => step + 1, Home: () => 0, End: () => NUM_STEPS - 1 };
 const TYPING = "input, select, textarea, canvas, [contenteditable], pre";
 
+/** @type {import("../contract.d.ts").Create} */
 export function create(card, { request, change, redraw, restore, stepCode, load }) {
   const find = (selector) => card.querySelector(selector);
   const replies = createReplyCache(request, redraw);

@@ -27,6 +27,7 @@ export const html = `
     <p class="hint kept"></p>
   </section>`;
 
+/** @type {import("../contract.d.ts").Create} */
 export function create(card, { load, ...context }) {
   let shown = /** @type {any} */ (null); // the result on the stage
   let teaching = /** @type {any} */ (null); // a promise of it, once it is wanted
