@@ -97,7 +97,6 @@ export function mount({ element, server, ...given }) {
   createShare(element, pageState, page);
   const sheet = createSheet(element, pageState.chooseTask);
   acceptGlobalDrop(element, find(".veil"), (file, target) => {
-    if (target?.closest?.("[data-teach=class]")) return; // which takes all files
     const isOnPaper = pageState.get().task === "digits" && target?.closest?.("#pad, .stage .view");
     if (isOnPaper) takeOnPad(file, true);
     else photo.take(file);

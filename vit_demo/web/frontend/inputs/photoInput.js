@@ -158,8 +158,9 @@ export function acceptGlobalDrop(element, veil, take) {
   listen("dragover", (event) => holdsFile(event) && event.preventDefault());
   listen("drop", (event) => {
     if (!holdsFile(event)) return;
-    event.preventDefault();
     enter(Number.NEGATIVE_INFINITY);
+    if (event.defaultPrevented) return; // a place of its own has taken the files
+    event.preventDefault();
     take(event.dataTransfer.files[0], event.target);
   });
   listen("paste", (event) => {

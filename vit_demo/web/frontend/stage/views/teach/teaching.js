@@ -73,7 +73,12 @@ export function createTeaching(card, { request, upload, examples, shown }) {
     input.addEventListener("change", ({ target: { value } }) => attempt(one, () => ({ name: value.trim() })));
     input.addEventListener("blur", draw); // without what was refused
     onFiles(file, (...files) => addFiles(one, files));
-    box.addEventListener("drop", ({ dataTransfer }) => addFiles(one, [...(dataTransfer?.files ?? [])]));
+    box.addEventListener("drop", (event) => {
+      const files = [...(event.dataTransfer?.files ?? [])];
+      if (!files.length) return;
+      event.preventDefault(); // the page would take one for its own
+      addFiles(one, files);
+    });
     holdToFilm(film, video, one);
     return one;
   }
