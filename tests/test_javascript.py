@@ -22,6 +22,7 @@ from vit_demo.render import heat_colours, ink_on_paper
 from vit_demo.service.engine import Engine
 from vit_demo.service.source import Source
 from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.frontend import previews
 from vit_demo.web.frontend.constants import constants, method_entries
 from vit_demo.web.requests import heads
 from vit_demo.web.requests.film import FilmRequest, film_result
@@ -84,6 +85,7 @@ def fixture() -> dict[str, Any]:
         "heat": {"shares": shares.tolist(), "opacity": 0.7, "styles": heat},
         "ink": np.asarray(ink_on_paper(ramp))[0].tolist(),
         "constants": constants(),
+        "pens": [width for width, _ in previews._PENS],
         "methods": method_entries(METHODS.values()),
         "build": build_fixture(),
         "steps": steps_fixture(result),

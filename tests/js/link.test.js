@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { decodeStrokes, encodeStrokes, PENS, rounded } from "../../vit_demo/web/frontend/pad/strokes.js";
 import { decodeLink, encodeLink, leftOut } from "../../vit_demo/web/frontend/shared/link.js";
 import { createPageState } from "../../vit_demo/web/frontend/shared/pageState.js";
-import { randomNumbers } from "./helpers.js";
+import { fixture, randomNumbers } from "./helpers.js";
 import { page } from "./page.js";
 
 const widths = Object.values(PENS);
@@ -14,6 +14,10 @@ const stroke = (count, seed, width = widths[1]) => {
   const values = randomNumbers(2 * count, seed).map((value) => (value + 1) / 2);
   return { width, points: Array.from({ length: count }, (_, i) => [values[2 * i], values[2 * i + 1]]) };
 };
+
+test("a preview of a link draws with the same pens", () => {
+  assert.deepEqual(fixture.pens, widths);
+});
 
 test("a finished drawing survives its text to the last digit", () => {
   const strokes = [stroke(60, 1), stroke(1, 2, widths[0]), stroke(30, 3, widths[2])].map((each) => rounded(each, 0));
