@@ -238,6 +238,9 @@ def large_scripts() -> list[str]:
     return [file.name for file in sorted(files, key=lambda file: -file.stat().st_size)[:9]]
 
 
+_STROKES = base64.urlsafe_b64encode(b" " + bytes([198]) + 196 * b"abc").decode()[:-1]
+"""A stroke of 198 points without the last two, for which the number stands."""
+
 READ = (
     *("/", "/config", "/config/", "/theme.css", "/gradio_api/theme.css", "/robots.txt", "/favicon.ico", "/healthz"),
     *("/readyz", "/metrics", "/api", "/openapi.json", "/gradio_api/openapi.json", "/gradio_api/info"),
@@ -246,7 +249,7 @@ READ = (
     *("/static/img/logo.svg", f"{modules.PREFIX}/icon.svg", f"{modules.PREFIX}/preview.jpg"),
     f"{modules.PREFIX}/examples/preview/{next(iter(EXAMPLE_PHOTOS))}.webp",
     *(f"{modules.PREFIX}/see/{name}" for name in ("digit-8", f"{next(iter(EXAMPLE_PHOTOS))}.jpg")),
-    f"{modules.PREFIX}/see/strokes-{base64.urlsafe_b64encode(b' ' + bytes([198]) + 198 * b'abc').decode()[:-1]}.jpg",
+    f"{modules.PREFIX}/see/strokes-{_STROKES}{{n:08}}.jpg",
     *(f"{modules.PREFIX}/{modules.version()}/{name}" for name in modules.files()),
 )
 """What is read by its address alone."""

@@ -66,6 +66,8 @@ def test_the_rows_are_heavy():
     heavy = heaviest.source(0)
     assert heavy["preset"] == max(tokens, key=tokens.__getitem__)
     assert heavy["patch_size"] == min(PRESETS[heavy["preset"]].patch_sizes)
+    [drawing] = [path for path in heaviest.READ if "strokes-" in path]
+    assert drawing.format(n=1) != drawing.format(n=2), "a preview that is not in the cache"
     assert len(json.dumps(heaviest.KINDS["teach"](0))) < 1_000_000 > len(json.dumps(heaviest.KINDS["result"](0)))
 
 

@@ -36,7 +36,7 @@ DEEP: Any = 1
 for _ in range(90):
     DEEP = [DEEP]
 NAMES = ["__proto__", "constructor", "toString", "hasOwnProperty", "__class__", "__init__"]
-MARKS = ["\u202ea\u202c", "\u2066a\u2069", "\ufffe", "\0", "a\nb", "\u2028", "\x1b[2J"]
+MARKS = ["\u202ea\u202c", "\u2066a\u2069", "\u200f", "\ud800", "\ufffe", "\0", "a\nb", "\u2028", "\x1b[2J"]
 OTHER_KINDS: list[Any] = [True, [], {}, [[]], DEEP, {"__proto__": 1}, {"path": "/etc/passwd"}]
 
 HOSTILE: dict[str, list[Any]] = {
