@@ -110,10 +110,13 @@ def _lesson(n: int) -> Fields:
 
 
 def filmed(n: int) -> Fields:
-    """A live request about a frame, of one of a few pages."""
+    """A live request about a frame."""
     frame = f"data:image/jpeg;base64,{base64.b64encode(slow_frame() + b'%08d' % n).decode()}"
-    wanted = {"frame": frame, "preset": "photos-tiny", "patch_size": 10, "fit": "crop", "dropped": [n % 100]}
-    return {"kind": "result", "live": f"page {n % 7}", "source": wanted}
+    return {"frame": frame, "preset": "photos-tiny", "patch_size": 10, "fit": "crop", "dropped": [n % 100]}
+
+
+LIVE: dict[str, Callable[[int], Fields]] = {"live photos": filmed, "live digits": source}
+"""The sources of the heaviest live requests, by the pool in which they are computed."""
 
 
 KINDS: dict[str, Callable[[int], Fields]] = {
@@ -166,6 +169,7 @@ ENDPOINTS: dict[str, Fields] = {
 WITH_OTHER = ("similarity", "pca")
 
 REQUEST, JOIN = "/gradio_api/vit_demo/request", "/gradio_api/queue/join"
+LIVE_ROUTE = "/gradio_api/vit_demo/live"
 
 
 async def post(path: str, body: Callable[[int], Any], client: httpx.AsyncClient, n: int) -> httpx.Response:
@@ -173,6 +177,13 @@ async def post(path: str, body: Callable[[int], Any], client: httpx.AsyncClient,
     sent = body(n)
     text = sent if isinstance(sent, str) else json.dumps(sent)
     return await client.post(path, content=text, headers={"content-type": "application/json"})
+
+
+async def live(pool: str, client: httpx.AsyncClient, n: int) -> httpx.Response:
+    """Sends a live request for one of a few pages."""
+    return await post(
+        LIVE_ROUTE, lambda n: {"kind": "result", "live": f"page {n % 7}", "source": LIVE[pool](n)}, client, n
+    )
 
 
 async def get(path: str, client: httpx.AsyncClient, n: int) -> httpx.Response:
@@ -238,6 +249,9 @@ def large_scripts() -> list[str]:
     return [file.name for file in sorted(files, key=lambda file: -file.stat().st_size)[:9]]
 
 
+_STROKES = base64.urlsafe_b64encode(b" " + bytes([198]) + 196 * b"abc").decode()[:-1]
+"""A stroke of 198 points without the last two, for which the number stands."""
+
 READ = (
     *("/", "/config", "/config/", "/theme.css", "/gradio_api/theme.css", "/robots.txt", "/favicon.ico", "/healthz"),
     *("/readyz", "/metrics", "/api", "/openapi.json", "/gradio_api/openapi.json", "/gradio_api/info"),
@@ -246,7 +260,7 @@ READ = (
     *("/static/img/logo.svg", f"{modules.PREFIX}/icon.svg", f"{modules.PREFIX}/preview.jpg"),
     f"{modules.PREFIX}/examples/preview/{next(iter(EXAMPLE_PHOTOS))}.webp",
     *(f"{modules.PREFIX}/see/{name}" for name in ("digit-8", f"{next(iter(EXAMPLE_PHOTOS))}.jpg")),
-    f"{modules.PREFIX}/see/strokes-{base64.urlsafe_b64encode(b' ' + bytes([198]) + 198 * b'abc').decode()[:-1]}.jpg",
+    f"{modules.PREFIX}/see/strokes-{_STROKES}{{n:08}}.jpg",
     *(f"{modules.PREFIX}/{modules.version()}/{name}" for name in modules.files()),
 )
 """What is read by its address alone."""
@@ -263,7 +277,7 @@ ROUTES: dict[str, Send] = {
     "POST /gradio_api/upload": _uploaded,
     "POST /gradio_api/vit_demo/photo": partial(upload, slow_jpeg()),
     "POST /gradio_api/vit_demo/request": partial(post, REQUEST, lambda n: {"kind": "map"} | KINDS["map"](n)),
-    "POST /gradio_api/vit_demo/live": partial(post, "/gradio_api/vit_demo/live", filmed),
+    **{f"POST {LIVE_ROUTE} {pool}": partial(live, pool) for pool in LIVE},
     "POST /gradio_api/queue/join": _queued,
     "POST /gradio_api/cancel": partial(
         post, "/gradio_api/cancel", lambda n: {"session_hash": f"s{n}", "fn_index": 0, "event_id": f"e{n}"}

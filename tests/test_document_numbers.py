@@ -40,8 +40,8 @@ TOLD = {
         f"once {security.MAX_REQUESTS} are under way in all |",
         f"| {security.REQUESTS_PER_SECOND} requests with a body, {security.BODY_BYTES_PER_SECOND // MB} MB of bodies "
         f"({security.BODY_BYTES_AT_ONCE // MB} MB at once), live requests of {security.LIVE_BYTES_PER_SECOND // KB} "
-        f"kB, at least {security.LIVE_DRAWING_BYTES // KB} kB each, what Gradio renders made anew twice, "
-        f"{security.FILES_PER_SECOND} other files |",
+        f"kB, at least {security.LIVE_DRAWING_BYTES // KB} kB each, what is rendered, as the page and previews of "
+        f"drawings, made anew twice, {security.FILES_PER_SECOND} other files |",
         f"(a file {security.FILES_WAIT_SECONDS:.0f} s, a live one {security.LIVE_WAIT_SECONDS} s) is refused after "
         f"{security.REFUSED_SECONDS:.0f} s",
         f"| {MAX_TAUGHT_CLASSES} from {MAX_TAUGHT_PICTURES} pictures a request; what the head reads of "

@@ -75,6 +75,8 @@ def test_what_is_no_saved_result_is_refused_in_one_sentence(tmp_path):
         "cut": path.read_bytes()[:-100],
         "other": ({"x": torch.zeros(2)}, {}),
         "no pixels": ({k: v for k, v in tensors.items() if k != "pixels"}, about),
+        "empty pixels": (tensors | {"pixels": tensors["pixels"][:0].clone()}, about),
+        "two pictures": (tensors | {"pixels": tensors["pixels"].repeat(2, 1, 1, 1)}, about),
         "short attention": (tensors | {"q.1": tensors["q.1"][:, :, :-1].clone()}, about),
         "more classes": (tensors | {"logits": torch.zeros(9)}, about),
         "config": (tensors, about | {"preset": about["preset"] | {"config": {"depth": -1}}}),

@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import Future
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from vit_demo.errors import CheckpointError, EmptyDrawingError, ImageError
 from vit_demo.inference.inputs import ModelInput
 from vit_demo.service import together
 from vit_demo.service.engine import Engine
+from vit_demo.service.job import Cancelled, report
 from vit_demo.service.source import Source
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights import PRESETS
@@ -128,6 +130,27 @@ def test_where_the_pass_fails_each_runs_alone_and_one_that_fails_again_fails_alo
     assert [job.result().top(1)[0][0] for job in jobs[:2]] == ["0", "1"]
     with pytest.raises(CheckpointError):
         jobs[2].result()
+
+
+def test_where_nobody_wants_the_first_any_more_the_others_run_alone(waiting, monkeypatch):
+    plain = waiting.engine._execute
+
+    def execute(preset, patch_size, function, arguments, options):
+        if len(arguments[0]) > 1:
+            jobs[0].cancel()
+            report(0, 0)  # as where the network is still being loaded
+        return plain(preset, patch_size, function, arguments, options)
+
+    monkeypatch.setattr(waiting.engine, "_execute", execute)
+    jobs: list[Any] = []
+    held = [waiting.engine.jobs.submit(object(), waiting.hold, "digits") for _ in range(2)]
+    until(lambda: waiting.engine.jobs.queues["digits"].count() == 0)
+    jobs += [waiting.submit(read) for read in reads(3)]
+    waiting._go_on.set()
+    until(lambda: all(job.is_done for job in (*held, *jobs)))
+    with pytest.raises(Cancelled):
+        jobs[0].result()
+    assert [job.result().top(1)[0][0] for job in jobs[1:]] == ["1", "2"]
 
 
 def test_patch_sizes_and_pools_are_passes_of_their_own(waiting):

@@ -14,6 +14,7 @@ from starlette.routing import Mount
 
 from benchmarks import flood, heaviest
 from vit_demo.methods import METHODS
+from vit_demo.service.job_limits import POOLS
 from vit_demo.web.api import ENDPOINTS
 from vit_demo.web.guard.headers import OPEN_ROUTES
 from vit_demo.web.requests import parse
@@ -27,6 +28,7 @@ from ..asynchronous import PATIENCE, run
 def test_every_kind_and_every_endpoint_has_its_row():
     assert heaviest.KINDS.keys() == KINDS.keys()
     assert list(heaviest.ENDPOINTS) == [endpoint.__name__ for endpoint in ENDPOINTS]
+    assert heaviest.LIVE.keys() == {pool for pool in POOLS if pool.startswith("live ")}
     assert set(heaviest.rows()) <= set(flood.ways([])), "each is a way to flood"
 
 
@@ -52,7 +54,7 @@ def test_every_open_route_has_its_row():
     pattern = r"\{\w+(:\w+)?\}"
     found = {(method, path) for method, path in routes_of(asgi_app().routes) if is_open(method, path)}
     assert len(found) > 40
-    sent = [name.partition(" ") for name in heaviest.ROUTES]
+    sent = [name.partition(" live ")[0].partition(" ") for name in heaviest.ROUTES]
     for method, path in sorted(found):
         parts = re.split(pattern, path.rstrip("/") or "/")[::2]
         matching = re.compile(".+".join(map(re.escape, parts)) + "/?")
@@ -66,7 +68,16 @@ def test_the_rows_are_heavy():
     heavy = heaviest.source(0)
     assert heavy["preset"] == max(tokens, key=tokens.__getitem__)
     assert heavy["patch_size"] == min(PRESETS[heavy["preset"]].patch_sizes)
+    [drawing] = [path for path in heaviest.READ if "strokes-" in path]
+    assert drawing.format(n=1) != drawing.format(n=2), "a preview that is not in the cache"
     assert len(json.dumps(heaviest.KINDS["teach"](0))) < 1_000_000 > len(json.dumps(heaviest.KINDS["result"](0)))
+
+
+@pytest.mark.parametrize("pool", heaviest.LIVE)
+def test_no_two_live_requests_are_equal_and_each_is_computed_where_it_is_said(pool):
+    first, second = (parse.ResultRequest.parse(heaviest.LIVE[pool](n), live=True) for n in (1, 2))
+    assert first.key != second.key
+    assert first.source.turn(PRESETS[first.preset], first.patch_size, live=True).pool == pool
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -198,6 +198,7 @@ def delete_and_insert(
     baseline: Baseline,
     *,
     against: Label = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> metrics.Faithfulness:
     """Deletion and insertion in the order of a map ``[rows, cols]``, or in the random order of that number."""
@@ -207,4 +208,4 @@ def delete_and_insert(
         "against": None if against is None else other_class(ex, target, against),
         "by_logit": not callable(target) and bool(ex.preset.scores != "none" and ex.probabilities[target] < IMPROBABLE),
     }
-    return ex.run(metrics.faithfulness, target, values, replacement, slow=True, **options)
+    return ex.run(metrics.faithfulness, target, values, replacement, slow=True, progress=progress, **options)

@@ -138,7 +138,7 @@ def _check_parts(ex: Exploration) -> None:
         and all(x.shape == t.q[0].shape for x in (*t.q, *t.k))
         and 0 == t.num_blocks % max(t.together, 1) < t.together
         and (t.pooling is None or t.pooling.shape[::2] == (1, tokens))
-        and ex.pixels.dim() == 4
+        and (ex.pixels.dim() == 4 and len(ex.pixels) == 1 <= ex.pixels.numel())
         and ex.intervention.fits(t.num_blocks, heads, t.num_prefix_tokens + rows * cols)
         and ex.logits.shape == (len(preset.labels),) == (preset.config.num_classes,)
         and all(_fits(getattr(preset, name), like) for name, like in vars(PRESETS["photos-tiny"]).items() if like)

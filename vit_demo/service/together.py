@@ -62,8 +62,10 @@ def _run_together(drawings: Sequence[Drawing], run: RunOnModel) -> None:
         except Exception as error:
             drawing._found.set_exception(error)
     done: Sequence[Done | None] = [None] * len(inputs)
-    if len(inputs) > 1:
-        with suppress(Exception):  # alone, each tells its own
-            done = run(forward_batch, torch.cat([each.pixels for each in inputs.values()]))
-    for (drawing, given), each in zip(inputs.items(), done, strict=True):
-        drawing._found.set_result((given, each))
+    try:
+        if len(inputs) > 1:
+            with suppress(Exception):  # alone, each tells its own
+                done = run(forward_batch, torch.cat([each.pixels for each in inputs.values()]))
+    finally:  # also where nobody wants the first any more: the others would wait for ever
+        for (drawing, given), each in zip(inputs.items(), done, strict=True):
+            drawing._found.set_result((given, each))

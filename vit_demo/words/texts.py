@@ -30,8 +30,9 @@ def check_words(words: Sequence[str], *, is_softmax: bool) -> tuple[str, ...]:
 def is_word(text: Any, most: int = MAX_CHARACTERS) -> bool:
     """Whether a text is one line of 1 to so many characters that can be shown."""
     # Not by `isprintable`, which refuses what joins emoji, and marks of right-to-left text.
-    is_short = isinstance(text, str) and 0 < len(text.strip()) <= len(text) <= most
-    return is_short and not any(category(c) in ("Cc", "Cs", "Zl", "Zp") or c in NOT_SHOWN for c in text)
+    kinds = [category(c) for c in text] if isinstance(text, str) and len(text) <= most else []
+    is_seen = any(kind[0] in "LNPS" for kind in kinds)  # not by marks and spaces alone
+    return is_seen and not ({"Cc", "Cs", "Zl", "Zp"} & {*kinds} or NOT_SHOWN & {*text})
 
 
 def split_words(text: str) -> list[str]:

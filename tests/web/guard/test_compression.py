@@ -21,6 +21,7 @@ from vit_demo.web.guard.quota import Pace
 from ...asynchronous import run, until
 
 TEXT = "<p>A page</p>" * 500
+PREVIEW = "/gradio_api/vit_demo/see/strokes-IAEAAAAA.jpg"
 
 
 rendered: list[str] = []
@@ -66,7 +67,7 @@ async def script(_: Request) -> Response:
 def client() -> TestClient:
     rendered.clear()
     begun.clear()
-    app = Starlette(routes=[Route(path, page) for path in ("/", "/other", "/config", "/gradio_api/info")])
+    app = Starlette(routes=[Route(path, page) for path in ("/", "/other", "/config", "/gradio_api/info", PREVIEW)])
     app.router.routes += [Route("/data", data), Route("/assets/index-12345678.js", script)]
     return TestClient(Compression(app), headers={"accept-encoding": "identity"})
 
@@ -118,7 +119,7 @@ def test_nothing_else_is_touched(client: TestClient, path: str) -> None:
     assert "content-encoding" not in response.headers and TEXT in response.text
 
 
-@pytest.mark.parametrize("path", ["/", "/config", "/gradio_api/info"])
+@pytest.mark.parametrize("path", ["/", "/config", "/gradio_api/info", PREVIEW])
 def test_it_is_rendered_once_for_each_address_of_the_server(client: TestClient, path: str) -> None:
     for host in ("one", "other", "one"):
         for query in ("", "?view=grid", "?deep_link=x"):
@@ -131,12 +132,15 @@ def test_it_is_rendered_once_for_each_address_of_the_server(client: TestClient, 
     assert len(rendered) == 4
 
 
-def test_what_is_not_in_the_cache_has_a_pace_of_its_own(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("path", ["/", PREVIEW])
+def test_what_is_not_in_the_cache_has_a_pace_of_its_own(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
     monkeypatch.setattr(compression.Pace, "wait", Pace(per_second=0.1, burst=2, clock=lambda: 0.0).wait)
     monkeypatch.setenv("VIT_DEMO_PROXY", "1")
 
     def visit(host: str, address: str) -> None:
-        client.get("/", headers={"host": host, "x-forwarded-for": address})
+        client.get(path, headers={"host": host, "x-forwarded-for": address})
 
     for host in ("a", "b", "a", "a"):
         visit(host, "203.0.113.1")

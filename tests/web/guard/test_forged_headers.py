@@ -6,6 +6,8 @@ import gradio as gr
 import gradio.routes
 import pytest
 
+from benchmarks import heaviest
+from vit_demo.web.frontend import modules
 from vit_demo.web.guard import event_checks
 
 from ..http_requests import ask, connect, event, number_of, png, request, upload
@@ -178,6 +180,17 @@ def test_forwarded_headers_count_only_where_a_proxy_is_announced(page, monkeypat
     assert request(page, "GET", "/config", Forwarded="host=other.example", **FORWARDED)[2] == plain
     monkeypatch.setenv("VIT_DEMO_PROXY", "1")
     assert b"https://other.example" in request(page, "GET", "/config", **FORWARDED)[2]
+
+
+def test_what_names_the_address_of_the_server_is_in_no_shared_cache(page, monkeypatch):
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1")
+    naming = set()
+    for path in heaviest.READ:
+        _, headers, reply = request(page, "GET", path.format(n=1), X_Forwarded_Host="other.example")
+        if b"other.example" in reply:
+            naming.add(path)
+            assert "private" in headers.get("cache-control", ""), path
+    assert {"/", "/config", f"{modules.PREFIX}/see/digit-8"} <= naming
 
 
 @pytest.mark.parametrize("forged", ["a:b", "["])

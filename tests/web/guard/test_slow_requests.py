@@ -345,3 +345,6 @@ def test_the_route_of_live_requests_answers_them_and_nothing_else(page):
         {"kind": "models"},
     ):
         assert "A live request is for a result" in post(**other)["error"]
+    sent = {"kind": "result", "live": "page", "source": source}
+    refused = request(page, "POST", "/gradio_api/vit_demo/request", sent)[2]
+    assert b"A live request is for a result" in gzip.decompress(refused), "which would count for less"

@@ -7,7 +7,9 @@ import inspect
 import json
 import logging
 import math
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -16,12 +18,13 @@ import gradio as gr
 import pytest
 
 from benchmarks import heaviest
+from vit_demo.errors import InputError
 from vit_demo.model import ViTConfig
 from vit_demo.training.small import Choices
 from vit_demo.web.api import ENDPOINTS
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import log
-from vit_demo.web.requests import parse
+from vit_demo.web.requests import parse, poll
 from vit_demo.web.requests.kinds import KINDS, RequestKind
 from vit_demo.web.requests.packing import INTERNAL_ERROR
 from vit_demo.web.requests.payload import data_url
@@ -36,7 +39,7 @@ DEEP: Any = 1
 for _ in range(90):
     DEEP = [DEEP]
 NAMES = ["__proto__", "constructor", "toString", "hasOwnProperty", "__class__", "__init__"]
-MARKS = ["\u202ea\u202c", "\u2066a\u2069", "\ufffe", "\0", "a\nb", "\u2028", "\x1b[2J"]
+MARKS = ["\u202ea\u202c", "\u2066a\u2069", "\u200f", "\ud800", "\ufffe", "\0", "a\nb", "\u2028", "\x1b[2J"]
 OTHER_KINDS: list[Any] = [True, [], {}, [[]], DEEP, {"__proto__": 1}, {"path": "/etc/passwd"}]
 
 HOSTILE: dict[str, list[Any]] = {
@@ -212,6 +215,29 @@ def test_a_hostile_value_gets_a_sentence_or_a_result(page, kind, path, caplog, c
     for line in map(json.loads, lines):
         assert all(len(text) <= log.MAX_LINE_LENGTH for text in line.values() if isinstance(text, str)), line
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_no_long_text_is_cut_to_pieces_in_the_event_loop():
+    text, steps = "x," * 400_000, 0
+
+    def note(*_: Any) -> None:
+        nonlocal steps
+        steps += 1
+
+    async def ask_with(kind: str, path: Path) -> None:
+        sent = with_value(kind, path, text)
+        sys.setprofile(note)
+        try:
+            with suppress(InputError):
+                await poll._reply_or_job(sent)
+        finally:
+            sys.setprofile(None)
+
+    for kind, path in PLACES:
+        if SORTS[path[-1]] in ("text", "number", "file"):
+            steps = 0
+            run(ask_with(kind, path))
+            assert steps < 20_000, (kind, path)
 
 
 PARAMETERS = [(endpoint, name) for endpoint in ENDPOINTS for name in inspect.signature(endpoint).parameters]

@@ -118,6 +118,7 @@ def test_one_class_teaches_nothing_yet_and_one_example_says_nothing_of_others():
         ([CLASSES[0], {**CLASSES[1], "name": "b\ud800"}], "one line"),
         ([CLASSES[0], {**CLASSES[1], "name": None}], "one line"),
         *(([CLASSES[0], {**CLASSES[1], "name": f"b{mark}c"}], "one line") for mark in sorted(NOT_SHOWN)),
+        *(([CLASSES[0], {**CLASSES[1], "name": name}], "one line") for name in ("\u200f", "\U000e0001 \u0301")),
         ([CLASSES[0], {"name": "b", "examples": [{"upload": "/etc/passwd"}]}], "not on the server"),
         ([CLASSES[0], {"name": "b", "examples": [{"digit": "data:image/png;base64,AAAA"}]}], ""),
         ([CLASSES[0], {"name": "b", "examples": ["x"]}], "no source"),

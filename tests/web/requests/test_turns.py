@@ -12,10 +12,11 @@ from PIL import ImageFile
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from vit_demo.images import reading
+from vit_demo.methods import METHODS
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.service import queues
 from vit_demo.service.engine import get_engine
-from vit_demo.service.job import owner
+from vit_demo.service.job import Job, owner
 from vit_demo.service.job_limits import POOLS
 from vit_demo.service.jobs import JobRunner
 from vit_demo.web.catalog.example_digits import example_picture
@@ -23,7 +24,7 @@ from vit_demo.web.guard import uploads
 from vit_demo.web.requests import maps, parse, poll, teaching, tokens
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.payload import data_url
-from vit_demo.weights import kept_networks
+from vit_demo.weights import costs, kept_networks
 
 from ...asynchronous import run, until
 from ...replies import unpack
@@ -157,6 +158,28 @@ def requests_of(kind, names):
     }  # fmt: skip
     sources = [{"preset": "digits-small", "patch_size": 7}, {"preset": before, "patch_size": 7}]
     return [{"source": {**drawing(20), **source, **FIT}, **fields.get(kind, {})} for source in sources]
+
+
+@pytest.mark.parametrize("kind", [name for name in KINDS if getattr(KINDS[name], "cost", None) is costs.many_passes])
+def test_work_of_many_passes_ends_with_its_visitor(kind, names, monkeypatch):
+    reports, report = [], Job.report
+
+    def leave(job, done, total):
+        reports.append((done, total))
+        job.cancel()
+        report(job, done, total)
+
+    monkeypatch.setattr(poll, "_replies", poll.ByteCache(0, len))
+    monkeypatch.setattr(Job, "report", leave)
+    request = {"kind": kind, **requests_of(kind, names)[0]}
+    request["source"] |= {"dropped": [3]}  # of which nothing is cached
+    while (reply := unpack(run(poll.handle(request)))).get("total"):
+        pass
+    assert reply == {"done": 0, "total": 0} and len(reports) == 1, "it goes on until its end"
+
+
+def test_every_method_of_many_passes_reports_them():
+    assert all(method.reports_progress for method in METHODS.values() if method.is_slow)
 
 
 @pytest.mark.parametrize("kind", KINDS)

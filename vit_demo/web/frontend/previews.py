@@ -7,7 +7,6 @@ drawn here. Nothing is looked up or kept, and no photo of a visitor has a previe
 import io
 import re
 from base64 import b64encode, urlsafe_b64decode
-from functools import lru_cache
 from hashlib import sha256
 from html import escape
 
@@ -97,7 +96,6 @@ def _strokes(name: str) -> list[tuple[float, int, list[Point]]]:
     return strokes
 
 
-@lru_cache(maxsize=64)
 def picture(name: str) -> bytes:
     """The picture for a preview, a JPEG: an example photo, or a digit or drawing under a grid."""
     page = Image.new("RGB", SIZE, COLOURS["body_background_fill"][0])

@@ -18,15 +18,18 @@ from vit_demo.inference.cache import ByteCache
 from vit_demo.web.guard.headers import client_address
 from vit_demo.web.guard.quota import Pace
 
-ASSET_CACHE_BYTES, RENDERED_CACHE_BYTES = 8 << 20, 4 << 20  # caches of scripts and styles, and of what Gradio renders
+ASSET_CACHE_BYTES, RENDERED_CACHE_BYTES = 8 << 20, 4 << 20  # caches of scripts and styles, and of what is rendered
 
-RENDERED = re.compile(r"/?|(/gradio_api)?/(config|info|openapi\.json|mcp/schema)/?|/theme\.css/?")
-"""Paths whose content Gradio renders for each request. It depends on the server's address alone."""
+RENDERED = re.compile(
+    r"/?|(/gradio_api)?/(config|info|openapi\.json|mcp/schema)/?|/theme\.css/?|/gradio_api/vit_demo/see/[^/]+\.jpg"
+)
+"""Paths whose content is rendered for each request. It depends on them and the server's address alone."""
 
-VARYING = ("host", "x-forwarded-proto", "origin")  # headers on which what Gradio renders depends
+VARYING = ("host", "x-forwarded-proto", "origin")  # headers on which what is rendered depends
 
 RENDERED_PER_SECOND, RENDERED_AT_ONCE = 2, 20
-"""How often an address may have something rendered that is not in the cache. The page takes 11 milliseconds."""
+"""How often an address may have something rendered that is not in the cache. The page takes 11 milliseconds, a preview
+of a drawing as long."""
 
 LEVELS = {"br": 8, "gzip": 6}
 """Compression levels, the preferred encoding first. They are moderate: the first visitor waits for dozens of files."""

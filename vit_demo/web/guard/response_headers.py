@@ -33,6 +33,7 @@ def set_headers(headers: MutableHeaders, scope: Scope) -> None:
     headers["permissions-policy"] = PERMISSIONS
     if Headers(scope=scope).get("x-forwarded-proto") == "https":  # dropped above unless a proxy is announced
         headers["strict-transport-security"] = "max-age=31536000"
-    if path.rstrip("/") in ("", "/config"):  # both contain the address of the server
+    if path.rstrip("/") == "/config" or headers.get("content-type", "").startswith("text/html"):
+        # Both may contain the address of the server.
         headers["cache-control"] = "private, no-cache"
     headers["content-security-policy"] = FILE_POLICY if path.startswith("/file") else PAGE_POLICY

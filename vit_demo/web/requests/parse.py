@@ -40,6 +40,7 @@ Json = dict[str, Any]  # a JSON object
 EXAMPLE_DIGITS = {f"digit-{digit}": digit for digit in range(10)}  # the names of the example digits
 
 TEST_DIGITS = [f"test-{number}" for number in range(NUM_TEST)]  # digits that ``train_small`` does not train on
+MAX_WORDS_LENGTH = 20_000  # characters of a text with words, which the event loop cuts
 PICTURE_CACHE_BYTES = 48 << 20  # size of the cache of decoded photos, for the next patch size or fit
 
 _pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda picture: 3 * picture.width * picture.height)
@@ -212,7 +213,7 @@ PICTURE_FIELDS: dict[str, Callable[[Any], Source]] = {
 
 def words(value: Any) -> tuple[str, ...]:
     """Words, each once, or a text with commas between them; at most ``MAX_VISITOR_WORDS``."""
-    found = split_words(value) if isinstance(value, str) else value
+    found = split_words(value) if isinstance(value, str) and len(value) <= MAX_WORDS_LENGTH else value
     if not isinstance(found, list) or len(found) > MAX_VISITOR_WORDS:
         raise LabelError("Write at most {0} words, with commas between them.", MAX_VISITOR_WORDS)
     return check_words(found, is_softmax=False) if found else ()
