@@ -6,9 +6,10 @@ import { patchBox } from "../../shared/geometry.js";
 import { formatDecimals } from "../../shared/language.js";
 import { paintResult } from "../picture.js";
 import { fit } from "./labels.js";
+import { pictureAt } from "./layout.js";
 import { paintNames, paintShares } from "./names.js";
 import { attentionOf, pairsOf, tokensAt } from "./plan.js";
-import { between, boxBetween, clamp, ease, paintBundle, paintCollector, paintLine } from "./threads.js";
+import { boxBetween, clamp, ease, paintBundle, paintCollector, paintLine } from "./threads.js";
 
 const RISE = 14; // CSS pixels of the arc on which a square flies
 const OPACITY = 0.85;
@@ -94,9 +95,7 @@ export function paintMoment(on, layout, scene, moment, target = /** @type {any} 
 function paintFaces({ faces, colours }, layout, scene, cut, flown, gone, block) {
   const { result } = scene;
   const source = pictureOf(scene, block);
-  const large = boxBetween(layout.whole, layout.large, ease(flown / 0.4));
-  const top = between(large.top, layout.seen.top, ease((gone - 0.5) / 0.5)); // once it is beside the tokens
-  const seen = /** @type {any} */ ({ ...boxBetween(large, layout.seen, ease(gone / 0.6)), top });
+  const seen = pictureAt(layout, flown, gone);
   faces.imageSmoothingEnabled = true;
   faces.drawImage(source, seen.left, seen.top, seen.width, seen.height);
   const gap = flown ? 0 : 5 * ease(cut / 0.3);
