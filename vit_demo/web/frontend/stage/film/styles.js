@@ -16,7 +16,7 @@ export const styles = `
   .film.front { pointer-events: none; }
   .film-acts { grid-area: 3 / 1 / 4 / 2; display: flex; gap: 4px 16px; align-items: center; min-height: 40px; margin: 4px 0 8px; }
   .film-acts .switch { flex: 0 1 auto; min-width: 0; }
-  .film-acts .switch button { min-width: 0; font-size: 13px; line-height: 16px; white-space: normal; }
+  .film-acts .switch button { min-width: 0; padding-inline: 8px; font-size: 13px; line-height: 16px; white-space: normal; }
   .more-of-step { white-space: nowrap; }
   .film-back { display: block; margin: 4px 0 8px; }
   .film-line { grid-area: 5 / 1 / 6 / 2; display: grid; grid-template-columns: minmax(0, 1fr) repeat(4, auto); gap: 4px; align-items: center; min-height: 40px; margin-top: 8px; }
