@@ -65,10 +65,8 @@ def fixture() -> dict[str, Any]:
             shown = result.attention(1, None if head < 0 else head, query, direction)
             expected[f"{direction} {head}"] = shown
     shares = np.linspace(-1.25, 1.25, 41)
-    styles = [(signed, paper) for signed in (False, True) for paper in (False, True)]
     heat = [
-        {"signed": signed, "paper": paper, "colours": heat_colours(shares, 0.7, signed=signed, paper=paper).tolist()}
-        for signed, paper in styles
+        {"signed": signed, "colours": heat_colours(shares, 0.7, signed=signed).tolist()} for signed in (False, True)
     ]
     ramp = Image.fromarray(np.arange(256, dtype=np.uint8)[None])
     return {

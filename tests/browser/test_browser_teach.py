@@ -190,7 +190,7 @@ def test_a_photo_is_named_below_the_answer_beside_the_examples(page: Page, addre
     for i in range(2):
         Image.effect_noise((60, 60), 40 + i).save(tmp_path / f"{i}.png")
     boxes(page).nth(0).locator("input[type=file]").set_input_files([tmp_path / "0.png", tmp_path / "1.png"])
-    page.get_by_role("button", name="Now trick it").click()
+    page.get_by_role("button", name="Now trick a network: this takes drawings").click()
     page.locator(".lesson .task", has_text=SHORTCUT["task"]).wait_for()
     assert "shortcut" in SHORTCUT["task"] and "lesson=13" in SHORTCUT["link"]
     boxes(page).nth(0).get_by_text("Add this drawing").wait_for()

@@ -53,7 +53,7 @@ def test_all_maps_of_a_sheet_share_one_scale():
     rows = [ComparisonRow(["first"], black, maps[:1], [""]), ComparisonRow(["second"], black, maps[1:2], [""])]
     sheet = np.asarray(comparison_sheet(["Map"], rows, "units"), float)
     for share in (1.0, 0.25):  # square roots of 1 and 1/16
-        *colour, opacity = heat_colours(np.array(share), 0.8, paper=True)
+        *colour, opacity = heat_colours(np.array(share), 0.8)
         expected = 252 + opacity * (np.array(colour) - 252)
         assert (np.abs(sheet - expected).max(-1) <= 1.5).sum() > 100 * 100, share
     flat = comparison_sheet(["Map"], [ComparisonRow(["zero"], black, maps[2:], [""])], "units")

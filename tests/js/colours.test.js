@@ -28,9 +28,7 @@ test("colours and opacity are those of the package's overlay", () => {
 });
 
 test("nothing is painted where the value is 0, and an opacity of 0 paints nothing anywhere", () => {
-  for (const signed of [false, true]) {
-    for (const paper of [false, true]) assert.equal(heatColour(0, 1, { signed, paper })[3], 0);
-  }
+  for (const signed of [false, true]) assert.equal(heatColour(0, 1, { signed })[3], 0);
   assert.equal(heatColour(1, 1)[3], 1);
   assert.equal(heatColour(0.5, 0)[3], 0);
 });
@@ -61,7 +59,7 @@ test("the scale ends at the largest value of either sign, but never below the fl
   assert.equal(scaleEnd(map, { floor: 0.001 }), peakOf(map));
   assert.ok(isFaint(map, { floor: 0.01 }) && !isFaint(map, { floor: 0.001 }) && !isFaint(map));
   const alphas = (floor) =>
-    [...heatPixels({ map, opacity: 1, style: { signed: true, floor } }, true)].filter((_, i) => i % 4 === 3);
+    [...heatPixels({ map, opacity: 1, style: { signed: true, floor } })].filter((_, i) => i % 4 === 3);
   assert.ok(Math.max(...alphas(0.4)) < 0.11 * 255 && Math.max(...alphas(0)) === 255);
 });
 

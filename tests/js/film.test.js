@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fit } from "../../vit_demo/web/frontend/stage/film/labels.js";
-import { layoutOf, levelsAt, partAt } from "../../vit_demo/web/frontend/stage/film/layout.js";
+import { layoutOf, levelsAt, partAt, pictureAt } from "../../vit_demo/web/frontend/stage/film/layout.js";
 import { paintNames, paintShares } from "../../vit_demo/web/frontend/stage/film/names.js";
 import { paintPairs } from "../../vit_demo/web/frontend/stage/film/painting.js";
 import {
@@ -164,6 +164,12 @@ each("every token has a place of its own beside the picture, and can be touched"
       assert.deepEqual(partAt(layout, one, moment, x, (y + bottom) / 2), { token });
     }
     assert.equal(new Set(cells.map(({ x, y }) => `${x} ${y}`)).size, result.numTokens);
+    for (let gone = 0; gone <= 1; gone += 0.05) {
+      const { left, top, width } = pictureAt(layout, 1, gone);
+      const isBeside = left + width <= Math.min(...cells.map(({ x }) => x)) - layout.grid.side / 2;
+      assert.ok(isBeside || top >= layout.top - 1, `${gone} of its way into the corner it covers a token`);
+    }
+    assert.deepEqual(pictureAt(layout, 1, 1), layout.seen);
     assert.ok(layout.level(result.numBlocks - 1) + layout.full / 2 < size[1]);
     assert.deepEqual(partAt(layout, one, moment, 2, 2), { patch: 0 });
     assert.deepEqual(partAt(layout, one, moment, size[0] / 2, layout.level(0)), { block: 0 });

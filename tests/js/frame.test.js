@@ -87,15 +87,30 @@ test("one rule of doubt holds for every word and mark, whatever one does", () =>
   }
 });
 
-test("an answer below the threshold is never another answer", () => {
+test("the moment at which another class leads is one, live and after, and is not called unsure", () => {
   const whole = ten(0.95);
   for (const [seven, three, doubt] of DOUBTS) {
     const other = ten(three, seven, { dropped: [1, 2] }); // now 3 leads
     const isOther = doubt === "sure";
     assert.equal(changeOf(other, whole), isOther ? "other" : "unsure");
-    const { headline, answers } = frame({ verb: "rub", result: other, whole });
-    assert.equal(answers.isOther, isOther, `${seven}`);
-    assert.equal(/it says 3/.test(plain(headline.text)), isOther, headline.text);
+    for (const given of [{}, { isTried: true }, { isTried: true, live: true }, { found: { dropped: [1, 2] } }]) {
+      const { isTurned, isFlip, headline, answers, mechanism } = frame({
+        verb: "rub",
+        result: other,
+        whole,
+        ...given,
+      });
+      const isMoment = doubt !== "unsure" || Boolean(given.found);
+      assert.deepEqual([isTurned, answers.isOther, answers.isUnsure], [isMoment, isMoment, !isMoment], `${seven}`);
+      if (!isMoment) continue;
+      assert.equal(isFlip, Boolean(given.isTried && !given.live));
+      assert.doesNotMatch(plain(headline.text + mechanism), /unsure/);
+      assert.equal(/ says? 3/.test(plain(headline.text)), isOther, headline.text);
+      assert.equal(/Without 2 squares \d leads: /.test(plain(headline.text)), !isOther, headline.text);
+    }
+    const guess = frame({ verb: "rub", result: other, whole: ten(0.3, 0.2), isTried: true });
+    assert.ok(!guess.isTurned && !guess.isFlip, "what was a guess is not turned");
+    assert.ok(!frame({ verb: "draw", result: other, whole }).isTurned);
   }
 });
 
@@ -319,7 +334,7 @@ test("who changes the answer is told with how many squares, and what to try next
     );
   const found = { patches: [1, 2], dropped: [1, 2], is_minimal: true };
   assert.equal(said({}), "You made it say 3 by rubbing out 3 squares. Can you do it with fewer?");
-  assert.equal(said({}, [4]), "You made it say 3 by rubbing out 1 square. Can you do it with fewer?");
+  assert.equal(said({}, [4]), "You made it say 3 by rubbing out 1 square. No fewer are known. Can you make it say 0?");
   assert.equal(said({ best: 3 }), "You made it say 3 by rubbing out 3 squares. Can you do it with fewer?");
   assert.equal(said({ best: 2 }), "You made it say 3 by rubbing out 3 squares. Your best: 2.");
   assert.equal(said({ best: 2, found }), "You made it say 3 by rubbing out 3 squares. The fewest known: 2.");
@@ -337,7 +352,6 @@ test("who changes the answer is told with how many squares, and what to try next
   for (const [why, part, dropped, one] of [
     ["a link", { isTried: false }],
     ["the search", { found }, [1, 2]],
-    ["a stroke that is not done", { live: true }],
     ["another verb", { verb: "look" }],
     ["an unsure answer", {}, [], ten(0.3, 0.4, { dropped: [1, 2, 3] })],
     ["the same answer", {}, [], ten(0.9, 0.05, { dropped: [1, 2, 3] })],

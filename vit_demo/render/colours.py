@@ -1,32 +1,20 @@
 """Heatmap colours; the page gets the scales from here (``web/frontend/constants.py``).
 
-Photos and drawings need different ones. Over a photo, magma from dark to bright. A drawing is dark ink on light paper
-under a wash of colour: nothing where the value is 0, deeper where it is higher. Maps with a sign have two hues, blue
-below 0 and red above, equally strong at equal distance from 0.
+One look for photos and drawings: a drawing is dark ink on light paper, a photo is grey, and over both lies a wash of
+colour, nothing where the value is 0 and deeper where it is higher. Maps with a sign have two hues, blue below 0 and red
+above, equally strong at equal distance from 0.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-PHOTO = [
-    [20, 14, 54], [63, 15, 114], [107, 29, 129], [153, 45, 128], [199, 61, 115],
-    [237, 90, 95], [252, 140, 99], [254, 193, 133], [252, 244, 182],
-]  # fmt: skip
-"""matplotlib's magma from 0.1 to 0.98: black would hide the photo, and cream would be taken for part of it."""
-
-PHOTO_SIGNED = [
-    [135, 173, 244], [88, 163, 217], [55, 135, 175], [39, 100, 129], [25, 12, 9],
-    [119, 47, 25], [158, 81, 63], [194, 115, 104], [234, 153, 149],
-]  # fmt: skip
-"""Berlin of Crameri's colour maps from 0.04 to 0.26 and from 0.74 to 0.96: what is darker would be taken for shadow."""
-
-PAPER = [
+SCALE = [
     [254, 198, 138], [254, 174, 119], [253, 150, 104], [250, 125, 94], [244, 103, 92],
     [232, 83, 98], [214, 69, 108], [194, 59, 117], [173, 52, 124],
 ]  # fmt: skip
-"""magma from 0.88 down to 0.48, for light paper: lighter than ink, so that the drawing stays readable."""
+"""matplotlib's magma from 0.88 down to 0.48: lighter than ink, so that a drawing stays readable."""
 
-PAPER_SIGNED = [
+SIGNED_SCALE = [
     [32, 101, 171], [67, 147, 195], [144, 196, 221], [209, 229, 240], [247, 246, 246],
     [253, 219, 199], [243, 164, 129], [214, 96, 77], [177, 24, 43],
 ]  # fmt: skip
@@ -36,16 +24,14 @@ WHITE_OF_PAPER = 252  # grey of the paper, from 0 to 255
 BLACK_OF_INK = 40  # grey of the darkest ink
 
 
-def heat_colours(
-    shares: NDArray[np.floating], opacity: float, *, signed: bool = False, paper: bool = False
-) -> NDArray[np.float64]:
-    """Colours of values ``[...]`` in [0, 1], or [-1, 1] if ``signed``, for a photo or for a drawing on paper.
+def heat_colours(shares: NDArray[np.floating], opacity: float, *, signed: bool = False) -> NDArray[np.float64]:
+    """Colours of values ``[...]`` in [0, 1], or [-1, 1] if ``signed``, over a picture.
 
     ``opacity`` is that of the strongest value, in [0, 1]. Returns ``[..., 4]``: red, green, blue from 0 to 255, and
     opacity from 0 to 1.
     """
     shares = np.asarray(shares, np.float64).clip(-1 if signed else 0, 1)
-    stops = np.array((PAPER_SIGNED if signed else PAPER) if paper else PHOTO_SIGNED if signed else PHOTO, np.float64)
+    stops = np.array(SIGNED_SCALE if signed else SCALE, np.float64)
     at = ((shares + 1) / 2 if signed else shares) * (len(stops) - 1)
     below = np.minimum(at.astype(int), len(stops) - 2)
     colours = stops[below] + (stops[below + 1] - stops[below]) * (at - below)[..., None]

@@ -57,9 +57,8 @@ def comparison_sheet(titles: Sequence[str], rows: Sequence[ComparisonRow], unit:
                 axis.set(xticks=[], yticks=[], xlabel=caption)
                 axis.spines[:].set_visible(False)
             line[0].set_ylabel("\n".join(row.lines), rotation=0, ha="right", va="center")
-        paper = rows[0].image.mode == "L"
-        heat = heat_colours(np.linspace(low, 1, 256), 1.0, signed=low < 0, paper=paper)
-        on_white = WHITE_OF_PAPER + (heat[..., :3] - WHITE_OF_PAPER) * (heat[..., 3:] if paper else 1.0)
+        heat = heat_colours(np.linspace(low, 1, 256), 1.0, signed=low < 0)
+        on_white = WHITE_OF_PAPER + (heat[..., :3] - WHITE_OF_PAPER) * heat[..., 3:]
         colours = ListedColormap(on_white / 255)
         bar = figure.colorbar(
             ScalarMappable(Normalize(low, 1), colours), ax=axes, location="bottom", aspect=40, label=unit

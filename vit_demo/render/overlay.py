@@ -49,7 +49,7 @@ def overlay(
     if not is_drawing:  # its colours are easily taken for those of the map
         picture = picture.convert("L").convert("RGB")
     shares = values / scale_end(values, floor)  # [rows, cols]
-    heat = heat_colours(shares, alpha, signed=signed, paper=is_drawing)  # [rows, cols, 4]
+    heat = heat_colours(shares, alpha, signed=signed)  # [rows, cols, 4]
     if cmap is not None:
         heat[..., :3] = _of_matplotlib(cmap, (shares + 1) / 2 if signed else shares)
     left, top, right, bottom = (round(edge * side) for edge, side in zip(box or (0, 0, 1, 1), size * 2, strict=True))

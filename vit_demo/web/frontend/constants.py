@@ -37,10 +37,8 @@ MAX_SEEN_STROKES = 800
 def constants() -> dict[str, Any]:
     """The constants as JSON values by their names in `shared/constants.js`."""
     return {
-        "photoScale": colours.PHOTO,
-        "signedPhotoScale": colours.PHOTO_SIGNED,
-        "paperScale": colours.PAPER,
-        "signedPaperScale": colours.PAPER_SIGNED,
+        "scale": colours.SCALE,
+        "signedScale": colours.SIGNED_SCALE,
         "whiteOfPaper": colours.WHITE_OF_PAPER,
         "blackOfInk": colours.BLACK_OF_INK,
         "numOrders": NUM_RANDOM_ORDERS,

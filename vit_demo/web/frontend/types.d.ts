@@ -115,10 +115,8 @@ export interface StepRequest {
 }
 
 export interface Constants {
-  photoScale: number[][];
-  signedPhotoScale: number[][];
-  paperScale: number[][];
-  signedPaperScale: number[][];
+  scale: number[][];
+  signedScale: number[][];
   whiteOfPaper: number;
   blackOfInk: number;
   numOrders: number;

@@ -8,7 +8,17 @@ import { barOf, isUnsure, placeOf, probabilityOf } from "./format.js";
 import { QUESTION, stateOf, toldOf } from "./guess.js";
 import { captionOf, PAPER, scaleOf } from "./mapWords.js";
 import { guessesOf } from "./moments.js";
-import { challengeOf, goalOf, isFlipped, isFound, leading, ropeOf, withoutHeadsOf, withoutOf } from "./rubbing.js";
+import {
+  challengeOf,
+  goalOf,
+  isFlipped,
+  isFound,
+  isTurned,
+  leading,
+  ropeOf,
+  withoutHeadsOf,
+  withoutOf,
+} from "./rubbing.js";
 
 const MANY = 10; // squares without another answer, after which the search is offered in words
 const FEW = 12; // classes that all have their place
@@ -55,7 +65,7 @@ export function frameOf(given) {
   const { verb, result, whole } = given;
   const guesses = given.task === "digits" ? guessesOf(given.moments ?? [], isUnsure) : [];
   const of = { ...given, guesses, doubt: result && doubtOf(result), change: result && changeOf(result, whole) };
-  of.isFlip = Boolean(result) && isFlipped(of);
+  of.isTurned = Boolean(result) && isTurned(of, result && doubtOf(whole));
   return {
     headline: { was: wasOf(of), text: headlineOf(of), next: nextOf(of) },
     mechanism: result ? mechanismOf(of) : "",
@@ -64,7 +74,8 @@ export function frameOf(given) {
     doubt: of.doubt,
     ask: askOf(of),
     guess: stateOf(of),
-    isFlip: of.isFlip,
+    isTurned: of.isTurned,
+    isFlip: Boolean(isFlipped(of)),
     caption: result && given.drawing ? captionOf(given.drawing) : null,
     label: given.isOnPaper && verb === "draw" ? PAPER : null,
     scale: result && hasScale(given.drawing) ? scaleOf(given.drawing) : null,
@@ -165,7 +176,7 @@ function nextOf(of) {
   if (count <= 0 && beat && beat < whole.numPatches) return challengeOf(beat);
   if (count <= 0) return of.doubt === "unsure" ? "" : english("Can you make it say something else?");
   if (isFound(of)) return found.is_minimal ? english("No fewer are known.") : english("Fewer may do.");
-  if (of.isFlip) return goalOf(of, count);
+  if (isFlipped(of)) return goalOf(of, count);
   return count >= MANY && change === "same" ? english("Let it search?") : "";
 }
 
@@ -196,7 +207,7 @@ const BEGINNINGS_WITHOUT = {
   ),
 };
 
-function mechanismOf({ result, doubt, isOwn }) {
+function mechanismOf({ result, doubt, isOwn, isTurned }) {
   const [first] = result.predictions;
   const { numPatches: squares, numBlocks: times, exampleDigit: digit, pixelated, dropped } = result;
   const values = { squares, times, digit: digit ?? first?.label, count: dropped.length };
@@ -211,7 +222,7 @@ function mechanismOf({ result, doubt, isOwn }) {
     leans: english("and leans to *{label}*."),
     unsure: english("and is unsure."),
   };
-  return `${begin} ${translate(end[doubt], { label: first.label })}`;
+  return `${begin} ${translate(end[isTurned && doubt !== "sure" ? "leans" : doubt], { label: first.label })}`;
 }
 
 // The answers.
@@ -221,7 +232,7 @@ function mechanismOf({ result, doubt, isOwn }) {
  * their order where there are few (`isFixed`), else the first ones, and in a live result, which has no others, all that
  * come next, too. `before` is the share with all squares, or null.
  */
-function answersOf({ verb, result, whole, doubt, change, live }) {
+function answersOf({ verb, result, whole, doubt, live, isTurned }) {
   const { predictions } = result;
   const isFew = predictions.length > 0 && predictions.length <= FEW && (!live || result.early);
   const isFixed = Boolean(isFew) && predictions[0].scores === "softmax";
@@ -232,8 +243,8 @@ function answersOf({ verb, result, whole, doubt, change, live }) {
   return {
     isFixed,
     isLive: Boolean(live),
-    isUnsure: doubt !== "sure" && doubt !== "none",
-    isOther: change === "other",
+    isUnsure: doubt !== "sure" && doubt !== "none" && !isTurned,
+    isOther: isTurned,
     rows: listed.map((one) => {
       const before = isWhole(result, whole) ? null : whole.predictions.find(({ index }) => index === one.index);
       return {

@@ -1,8 +1,8 @@
 // @ts-check
-// A map as colours. Over a photo stronger is brighter; a drawing is ink on light paper, and stronger is deeper.
+// A map as colours, over a photo in grey or over ink on light paper: stronger is deeper.
 //
 // A style is {signed, floor, end}: whether values below 0 have a colour of their own, the least end of the scale, so that a map
-// without a meaningful value is faint, and the end of a scale that several maps share. A grid is {rows, columns, pixelated}, pixelated for a drawing.
+// without a meaningful value is faint, and the end of a scale that several maps share.
 
 import { constants } from "../shared/constants.js";
 import { make, pixelCanvas, pixelsOf } from "../shared/dom.js";
@@ -14,10 +14,9 @@ const LEGEND_STOPS = 16;
  * The colour of a share of the scale's end, from 0 to 1 (from -1 if signed), as [red, green, blue] from 0 to 255 and alpha
  * from 0 to 1. Nothing is painted at 0. On paper the root makes equal steps of the value equal steps of lightness.
  */
-export function heatColour(share, opacity, { signed = false, paper = false } = {}) {
+export function heatColour(share, opacity, { signed = false } = {}) {
   const value = Math.min(1, Math.max(signed ? -1 : 0, share));
-  const { photoScale, signedPhotoScale, paperScale, signedPaperScale } = constants; // each of [red, green, blue], evenly spaced
-  const scale = paper ? (signed ? signedPaperScale : paperScale) : signed ? signedPhotoScale : photoScale;
+  const scale = signed ? constants.signedScale : constants.scale; // of [red, green, blue], evenly spaced
   const strength = Math.abs(value);
   const alpha = opacity * Math.sqrt(strength);
   return [...colourAt(scale, signed ? (value + 1) / 2 : value), alpha];
@@ -37,14 +36,13 @@ export const scaleEnd = (map, { floor = 0, end = 0 } = {}) => end || Math.max(pe
 export const isFaint = (map, { floor = 0 } = {}) => peakOf(map) < floor;
 
 /** The pixels of a look's map, RGBA, one for each patch. */
-export function heatPixels({ map, opacity, style = /** @type {any} */ ({}) }, paper = false) {
+export function heatPixels({ map, opacity, style = /** @type {any} */ ({}) }) {
   const end = scaleEnd(map, style);
-  return pixelsOf(map.length, (i) => heatColour(map[i] / end, opacity, { signed: style.signed, paper }));
+  return pixelsOf(map.length, (i) => heatColour(map[i] / end, opacity, { signed: style.signed }));
 }
 
 /** The map of a look as a canvas with one pixel for each patch; the caller enlarges it. */
-export const heatCanvas = (look, { rows, columns, pixelated }) =>
-  pixelCanvas(heatPixels(look, Boolean(pixelated)), columns, rows);
+export const heatCanvas = (look, { rows, columns }) => pixelCanvas(heatPixels(look), columns, rows);
 
 /** The colours along the scale, from its low end to its high one, as CSS writes them. */
 export function heatStops(opacity, { signed = false, paper = false } = {}) {
@@ -59,7 +57,7 @@ export const heatGradient = (opacity, style) => `linear-gradient(to right, ${hea
 
 /** The colour that a share of the scale's end has in the picture, over paper or grey. */
 export function paintedColour(share, opacity, { signed, paper }) {
-  const [red, green, blue, alpha] = heatColour(share, opacity, { signed, paper });
+  const [red, green, blue, alpha] = heatColour(share, opacity, { signed });
   const ground = paper ? constants.whiteOfPaper : PHOTO_GREY;
   return [red, green, blue].map((part) => Math.round(ground + (part - ground) * alpha));
 }

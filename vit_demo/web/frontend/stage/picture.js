@@ -7,7 +7,6 @@ import { heatCanvas } from "./heatmapColours.js";
 const FINEST_GRID = 8; // CSS pixels; lines between smaller patches would hide the picture
 const SMALLEST_OUTLINE = 9; // CSS pixels
 const SMALLEST_LABELLED = 20; // CSS pixels
-const GREYNESS = 0.75; // of a photo below a map
 const HATCH = 7; // CSS pixels between two lines
 const NONE = new Set();
 
@@ -125,13 +124,11 @@ export function paintResult(canvas, size, result, look) {
   });
 }
 
-/** A photo keeps its colours in part: they are easily taken for those of the map. */
+/** A photo's own colours are easily taken for those of the map. */
 function removeColours(context, width, height) {
   context.globalCompositeOperation = "saturation";
-  context.globalAlpha = GREYNESS;
   context.fillStyle = "grey";
   context.fillRect(0, 0, width, height);
-  context.globalAlpha = 1;
   context.globalCompositeOperation = "source-over";
 }
 

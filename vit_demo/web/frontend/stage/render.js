@@ -143,13 +143,13 @@ function writeFrame(stage, frame, drawing) {
   setText(find(".headline .now"), text);
   setText(find(".headline .next-act"), next);
   setText(find(".mechanism"), frame.mechanism);
-  host.classList.toggle("flipped", frame.isFlip);
+  host.classList.toggle("flipped", frame.isTurned);
   host.classList.toggle("guessing", frame.guess === "asked");
   find(".guess").hidden = frame.guess !== "offer";
   const send = find(".send");
   if (isNew(send, [drawing?.result.run, frame.isFlip])) setText(send, english("Send it"));
   send.hidden = !frame.isFlip || !host.querySelector(".chapter.download");
-  host.classList.toggle("doubtful", frame.doubt !== undefined && frame.doubt !== "sure" && frame.doubt !== "none");
+  host.classList.toggle("doubtful", !frame.isTurned && ["leans", "unsure"].includes(frame.doubt));
   parts.line.update(frame.line);
   updateActs(stage);
   if (!drawing || drawing.result === stage.result) parts.challenge.update(drawing, verbOf(stage));

@@ -28,6 +28,9 @@ const WITHOUT = {
   other: english(
     "Without 1 square it says *{label}*: {probability}.|Without {count} squares it says *{label}*: {probability}.",
   ),
+  leads: english(
+    "Without 1 square *{label}* leads: {probability}.|Without {count} squares *{label}* leads: {probability}.",
+  ),
   leans: english(
     "Without 1 square it leans to *{label}*: {probability}.|Without {count} squares it leans to *{label}*: {probability}.",
   ),
@@ -40,9 +43,10 @@ const FLIPPED = english(
   "You made it say *{label}* by rubbing out 1 square.|You made it say *{label}* by rubbing out {count} squares.",
 );
 
-export function withoutOf({ result, whole, change, doubt, isFlip }, count) {
+export function withoutOf({ result, whole, change, doubt, isTurned, isTried, found }, count) {
   const values = { ...leading(result), count };
-  if (isFlip) return translate(FLIPPED, values);
+  if (isTurned && doubt !== "sure") return translate(WITHOUT.leads, values);
+  if (isTurned && isTried && !isFound({ found, result })) return translate(FLIPPED, values);
   if (whole.dropped.length && change === "same") return translate(WITHOUT.other, values);
   if (change !== "same") return translate(WITHOUT[change === "unsure" ? doubt : change], values);
   const before = probabilityOf(whole.predictions[0]);
@@ -70,15 +74,17 @@ export function withoutHeadsOf({ result, change, doubt }) {
 /** Whether the squares that are out are those that a search has found. */
 export const isFound = ({ found, result }) => String(found?.dropped) === String(result.dropped);
 
-/** Whether the visitor has changed the answer by squares that he has chosen himself. */
-export const isFlipped = (of) =>
-  of.isTried &&
+/** Whether the answer is another than with all squares, more likely than all others together, or what a search found. */
+export const isTurned = (of, before) =>
   of.verb === "rub" &&
-  !of.live &&
-  of.change === "other" &&
+  ["sure", "leans"].includes(before) &&
+  (["sure", "leans"].includes(of.doubt) || isFound(of)) &&
+  of.result.predictions[0].index !== of.whole.predictions[0].index &&
   !of.whole.dropped.length &&
-  !of.result.silent.length &&
-  !isFound(of);
+  !of.result.silent.length;
+
+/** Whether the visitor has changed the answer by squares that he has chosen himself. */
+export const isFlipped = (of) => of.isTurned && of.isTried && !of.live && !isFound(of);
 
 /** What the link of somebody who has changed the answer asks. */
 export const challengeOf = (/** @type {number} */ count) =>
@@ -93,7 +99,8 @@ export function goalOf({ found, best, result, whole }, count) {
   if (count > fewest) return translate("The fewest known: {fewest}.", { fewest });
   if (best !== null && count > best) return translate("Your best: {best}.", { best });
   const next = whole.predictions.slice(1).find(({ index }) => index !== result.predictions[0].index);
-  if (!fewest || !next) return english("Can you do it with fewer?");
+  if (count > 1 && (!fewest || !next)) return english("Can you do it with fewer?");
+  if (!next) return "";
   return translate("No fewer are known. Can you make it say {label}?", { label: next.label });
 }
 

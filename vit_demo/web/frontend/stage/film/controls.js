@@ -53,7 +53,7 @@ export function createControls({ find, host, picture }, act) {
     makeButton(act.trick, { className: "link" }, english("Can you make it say something else?")),
   ];
   const back = makeButton(act.comeBack, { className: "link film-back" }, english("Back to the film"));
-  const note = make("div", { className: "film-note" }, make("p", {}, NOTE), ...ways);
+  const note = make("div", { className: "film-note" }, ...ways, make("p", {}, NOTE));
   const news = make("p", { className: "visually-hidden film-spoken", ariaLive: "polite" });
   find(".explore").append(acts, line, note, news);
   slider.addEventListener("input", () => act.seek(Number(slider.value)));

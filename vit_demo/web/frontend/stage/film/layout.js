@@ -3,7 +3,7 @@
 // level to which the token that collects goes down. And what of it is at a place.
 
 import { fitInside, patchAt } from "../../shared/geometry.js";
-import { ease } from "./threads.js";
+import { between, boxBetween, ease } from "./threads.js";
 
 const GAP = 14; // CSS pixels between the picture and the tokens, and these and the blocks
 const EDGE = 12; // to the right of the tokens, for the line that names their strips and the one to the answer
@@ -83,6 +83,13 @@ export function layoutOf([width, height], { result, numbers, film }, levels = re
     full: Math.min(64, 0.66 * space), // the height of all attention
     radius: Math.min(11, Math.max(5, 0.4 * grid.side), 0.36 * space),
   };
+}
+
+/** Where the picture is: large until its squares have flown, then, `gone` of the way, round the tokens into its corner. */
+export function pictureAt({ whole, large, seen }, flown, gone) {
+  const from = /** @type {any} */ (boxBetween(whole, large, ease(flown / 0.4)));
+  const top = between(from.top, seen.top, ease((gone - 0.5) / 0.5)); // once it is beside them
+  return /** @type {any} */ ({ ...boxBetween(from, seen, ease(gone / 0.6)), top });
 }
 
 /** What is at a place: {patch} of the picture, {token}, or {block} of which there are threads; null for nothing. */

@@ -195,8 +195,7 @@ export function createFilm(stage, request) {
     const of = (name) => style.getPropertyValue(`--${name}`);
     const steps = getComputedStyle(find(".chapter.steps") ?? host);
     const [plus, minus] = ["--plus", "--minus"].map((name) => `rgb(${steps.getPropertyValue(name)})`);
-    const paper = result.pixelated ? LIGHT.paper : of("surface");
-    const rest = of("track");
+    const isPaper = result.pixelated; // whose colours the theme turns
     return {
       ...LIGHT,
       text: of("text"),
@@ -204,8 +203,8 @@ export function createFilm(stage, request) {
       surface: of("surface"),
       accent: of("accent"),
       accentText: of("accent-text"),
-      paper,
-      rest,
+      paper: isPaper ? LIGHT.paper : of("surface"),
+      rest: isPaper ? LIGHT.rest : of("track"),
       plus,
       minus,
     };

@@ -6,6 +6,7 @@ import { patchBox } from "../../shared/geometry.js";
 import { formatDecimals } from "../../shared/language.js";
 import { paintResult } from "../picture.js";
 import { fit } from "./labels.js";
+import { pictureAt } from "./layout.js";
 import { paintNames, paintShares } from "./names.js";
 import { attentionOf, pairsOf, tokensAt } from "./plan.js";
 import { boxBetween, clamp, ease, paintBundle, paintCollector, paintLine } from "./threads.js";
@@ -62,7 +63,7 @@ export function paintMoment(on, layout, scene, moment, target = /** @type {any} 
   const isEnd = kind === "read" || kind === "end";
   const flown = kind === "cut" ? 0 : kind === "tokens" ? share : 1;
   const isFirstLook = kind === "look" && !block;
-  const gone = block < 0 ? 0 : isFirstLook ? ease(share / 0.25) : 1;
+  const gone = block < 0 ? 0 : isFirstLook ? clamp(share / 0.2) : 1;
   paintFaces(on, layout, scene, kind === "cut" ? share : 1, flown, gone, depth - 1);
   if (kind === "cut") return;
   const born = kind === "tokens" ? 0 : kind === "join" ? ease(share / 0.35) : 1;
@@ -78,7 +79,7 @@ export function paintMoment(on, layout, scene, moment, target = /** @type {any} 
     });
   }
   const looks = kind === "look" ? 1 : kind === "collect" ? 1 - ease(share / 0.2) : 0;
-  const drawn = kind === "look" ? ease((share - (isFirstLook ? 0.25 : 0)) / 0.5) : 1; // once the picture is in its corner
+  const drawn = kind === "look" ? ease((share - (isFirstLook ? 0.2 : 0)) / 0.5) : 1; // once the picture is in its corner
   if (looks) paintPairs(on, layout, scene, block, drawn, looks);
   const isNew = kind === "collect" && depth > block ? 1 - clamp((share - 0.7) / 0.25) : 0;
   const listed = kind === "tokens" ? ease((share - 0.78) / 0.2) : 1;
@@ -94,7 +95,7 @@ export function paintMoment(on, layout, scene, moment, target = /** @type {any} 
 function paintFaces({ faces, colours }, layout, scene, cut, flown, gone, block) {
   const { result } = scene;
   const source = pictureOf(scene, block);
-  const seen = boxBetween(boxBetween(layout.whole, layout.large, ease(flown / 0.4)), layout.seen, gone);
+  const seen = pictureAt(layout, flown, gone);
   faces.imageSmoothingEnabled = true;
   faces.drawImage(source, seen.left, seen.top, seen.width, seen.height);
   const gap = flown ? 0 : 5 * ease(cut / 0.3);

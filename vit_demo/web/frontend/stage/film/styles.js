@@ -10,13 +10,13 @@ export const styles = `
   :is(.acts, .line, .meaning, .photo-ways) { display: none !important; }
   .headline { grid-row: 1 / 3; min-height: 60px; font-size: 20px; line-height: 28px; }
   .headline .next-act { display: block; font-size: 16px; }
-  .predictions .track i { transition: width 0.25s, height 0.25s; }
+  .predictions .number:not(:empty) ~ .track i { transition: width 0.25s, height 0.25s; }
   .cells { grid-template-columns: repeat(var(--blocks), minmax(0, 72px)); }
   .film { position: absolute; max-width: none; border-radius: 0; cursor: pointer; }
   .film.front { pointer-events: none; }
   .film-acts { grid-area: 3 / 1 / 4 / 2; display: flex; gap: 4px 16px; align-items: center; min-height: 40px; margin: 4px 0 8px; }
   .film-acts .switch { flex: 0 1 auto; min-width: 0; }
-  .film-acts .switch button { min-width: 0; font-size: 13px; overflow: hidden; text-overflow: ellipsis; }
+  .film-acts .switch button { min-width: 0; padding-inline: 8px; font-size: 13px; line-height: 16px; white-space: normal; }
   .more-of-step { white-space: nowrap; }
   .film-back { display: block; margin: 4px 0 8px; }
   .film-line { grid-area: 5 / 1 / 6 / 2; display: grid; grid-template-columns: minmax(0, 1fr) repeat(4, auto); gap: 4px; align-items: center; min-height: 40px; margin-top: 8px; }
@@ -38,8 +38,10 @@ export const styles = `
     .view { width: 100%; }
     .all-classes { display: none; }
     .predictions:not(.fixed) .bars button { min-height: 28px !important; }
+    .predictions:not(.fixed) .bars li.first { display: list-item !important; }
+    .predictions:not(.fixed) .bars:has(li:nth-child(n + 4).first) li:nth-child(3) { display: none; }
     .film-line { order: 3; margin-top: 4px; }
-    .film-acts { order: 4; flex-wrap: wrap; margin: 0; }
+    .film-acts { order: 4; margin: 0; }
     .film-note { order: 7; margin-top: 16px; }
   }
   @media (pointer: coarse) {

@@ -18,9 +18,9 @@ export const between = (from, to, share) => from + (to - from) * share;
 export const boxBetween = (from, to, share) =>
   Object.fromEntries(Object.keys(from).map((name) => [name, between(from[name], to[name], share)]));
 
-const heat = (share, isDark) => {
-  const [red, green, blue, alpha] = heatColour(share, 1, { paper: !isDark });
-  return `rgb(${red} ${green} ${blue} / ${Math.max(isDark ? 0.35 : 0.2, alpha)})`;
+const heat = (share) => {
+  const [red, green, blue, alpha] = heatColour(share, 1);
+  return `rgb(${red} ${green} ${blue} / ${Math.max(0.25, alpha)})`;
 };
 
 /** The tokens of whose attention there are threads of their own; `rest` is the share of the `others`, drawn as one. */
@@ -35,26 +35,26 @@ export function chosenOf(attention, collector) {
 /** The threads of a block, stacked to a bundle that is as high as all attention but the token's own, which comes from above. */
 export function paintBundle(on, layout, scene, block, { grown, end, alpha }) {
   if (grown <= 0) return;
-  const { front, colours, isDark } = on;
+  const { faces, colours } = on;
   const { result, numbers, film } = scene;
   const attention = attentionOf(numbers, result, block);
   const { full, radius } = layout;
   const [x, y] = [layout.collector.x, layout.level(block)];
   const own = film.collector < 0 ? 0 : attention[film.collector];
-  front.lineCap = "butt";
+  faces.lineCap = "butt";
   if (own > 0) {
     const above = block ? layout.level(block - 1) + radius : layout.top - 8; // beside the tokens it would cover them
-    front.globalAlpha = 0.6 * alpha;
-    front.strokeStyle = colours.accent;
+    faces.globalAlpha = 0.6 * alpha;
+    faces.strokeStyle = colours.accent;
     for (const [from, to, width] of [
       [block ? above : layout.collector.bottom, above, 1],
       [above, between(above, y, grown), Math.max(0.6, own * full)],
     ]) {
-      front.lineWidth = width;
-      front.beginPath();
-      front.moveTo(x, from);
-      front.lineTo(x, to);
-      front.stroke();
+      faces.lineWidth = width;
+      faces.beginPath();
+      faces.moveTo(x, from);
+      faces.lineTo(x, to);
+      faces.stroke();
     }
   }
   const { isMany, chosen, rest } = chosenOf(attention, film.collector);
@@ -62,7 +62,7 @@ export function paintBundle(on, layout, scene, block, { grown, end, alpha }) {
   const threads = shown.map((token) => ({
     ...layout.cell(token),
     share: attention[token],
-    colour: heat(Math.sqrt(attention[token] / end), isDark), // pale threads would be lost on paper
+    colour: heat(Math.sqrt(attention[token] / end)), // pale threads would be lost on paper
   }));
   if (isMany) threads.push({ x: layout.width - 8, bottom: layout.top - 6, y: 0, share: rest, colour: colours.rest });
   let offset = (-full * (1 - own)) / 2;
@@ -71,17 +71,17 @@ export function paintBundle(on, layout, scene, block, { grown, end, alpha }) {
     const to = y + offset + width / 2;
     offset += width;
     const length = 1.3 * Math.hypot(from - x, to - bottom);
-    front.globalAlpha = alpha;
-    front.strokeStyle = colour;
-    front.lineWidth = Math.max(0.8, width);
-    front.setLineDash(grown < 1 ? [length * grown, 3 * length] : []);
-    front.beginPath();
-    front.moveTo(from, bottom);
-    front.bezierCurveTo(from, between(bottom, to, 0.92), between(x, from, 0.62), to, x + radius * 0.7, to);
-    front.stroke();
+    faces.globalAlpha = alpha;
+    faces.strokeStyle = colour;
+    faces.lineWidth = Math.max(0.8, width);
+    faces.setLineDash(grown < 1 ? [length * grown, 3 * length] : []);
+    faces.beginPath();
+    faces.moveTo(from, bottom);
+    faces.bezierCurveTo(from, between(bottom, to, 0.92), between(x, from, 0.62), to, x + radius * 0.7, to);
+    faces.stroke();
   }
-  front.setLineDash([]);
-  front.globalAlpha = 1;
+  faces.setLineDash([]);
+  faces.globalAlpha = 1;
 }
 
 /** The token that collects: at its place, going down by a level with each block; beside each level what would be answered. */
@@ -112,7 +112,12 @@ export function paintCollector(on, layout, scene, { beat, share: way, block, dep
     const from = block ? layout.level(block - 1) : home;
     ring(between(from, layout.level(block), ease(way / 0.25)), true, radius);
   }
-  ring(home, block < 0, Math.max(radius, 0.42 * layout.grid.side) * (0.6 + 0.4 * born), born);
+  ring(
+    home,
+    block < 0 || (beat.kind === "look" && !block),
+    Math.max(radius, 0.42 * layout.grid.side) * (0.6 + 0.4 * born),
+    born,
+  );
   front.globalAlpha = born;
   if (result.hasClassToken && film.collector !== 0) {
     const { x: left, y } = layout.cell(0);

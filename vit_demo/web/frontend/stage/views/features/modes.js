@@ -20,7 +20,7 @@ const OUTER = 0.02; // the share of tokens at either end of a component that get
 
 /**
  * The modes by name, each with
- * - `show(tokens, {k, background, token})`: what is shown. `colours(opacity, paper)` of it gives the colour of every
+ * - `show(tokens, {k, background, token})`: what is shown. `colours(opacity)` of it gives the colour of every
  *   token, over a photo or paper.
  * - `legend(shown)`: {scale: [low, high]} or {chips: [{colour, name, number}]}.
  * - `sentence(tokens, {block, k}, result)`: what one is looking at, in two sentences.
@@ -171,10 +171,10 @@ export function subjectOf(mode, { pictures }, { block, k, query }, result) {
 export const readingOf = (mode, tokens, token, shown) =>
   token < 0 ? english("rubbed out") : MODES[mode].reading(tokens, token, shown);
 
-/** Colours [red, green, blue from 0 to 255, alpha from 0 to 1] on a scale from `low` to `high`, over a photo or paper. */
-function heatColours(values, low, high, opacity, paper = false) {
+/** Colours [red, green, blue from 0 to 255, alpha from 0 to 1] on a scale from `low` to `high`. */
+function heatColours(values, low, high, opacity) {
   const span = Math.max(high - low, 1e-12);
-  return Array.from(values, (value) => heatColour((value - low) / span, opacity, { paper }));
+  return Array.from(values, (value) => heatColour((value - low) / span, opacity));
 }
 
 /** The lowest and the highest norm that is no outlier's. */

@@ -108,7 +108,7 @@ export function create(host, { request, change, redraw, upload, examples }) {
       background: features.background,
       token: tokenAt(tokens, query),
     });
-    const colours = drawn.colours(features.opacity, result.pixelated);
+    const colours = drawn.colours(features.opacity);
     const names = mode === "classes" ? colours.map((_, i) => classesOf(tokens, i)[0].name) : null;
     const optionsOf = (grid, index) => ({
       layer: layerOf(grid, colours),

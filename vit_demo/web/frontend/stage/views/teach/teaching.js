@@ -28,6 +28,7 @@ const MORE = {
 };
 const SHORTCUT = 13; // the task that teaches a shortcut with drawings alone
 const TRICK = [english("Now trick it"), english("Take the lines away")];
+const TRICK_OF_PHOTOS = english("Now trick a network: this takes drawings");
 
 /** Starts it in its card; `shown` is the result on the stage. */
 export function createTeaching(card, { request, upload, examples, shown }) {
@@ -241,7 +242,7 @@ export function createTeaching(card, { request, upload, examples, shown }) {
     const { named, others, isTricked } = kept[task()];
     const canBeTricked = task() === "photos" ? named : others?.examples.some(({ digit }) => digit);
     find(".trick").hidden = !last?.model || missing() > 0 || !canBeTricked;
-    setText(find(".trick"), TRICK[Number(isTricked)]);
+    setText(find(".trick"), task() === "photos" ? TRICK_OF_PHOTOS : TRICK[Number(isTricked)]);
     setText(find(".sure"), news || noteOf(last));
     const lines = refused.map(
       ({ file, error, other }) =>
