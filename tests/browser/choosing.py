@@ -156,7 +156,8 @@ def close_settings(page: Page | Frame) -> None:
 def method_button(page: Page, name: str) -> Locator:
     """The radio button of what the picture shows, in the drawer, which is opened if it is not."""
     label = page.locator("b", has_text=re.compile(f"^{re.escape(name)}$"))
-    return settings(page).locator(".all .method", has=label).get_by_role("radio")
+    settings(page)
+    return page.locator(".all .method", has=label).get_by_role("radio")
 
 
 def choose_method(page: Page, name: str) -> None:
