@@ -124,7 +124,8 @@ def test_picture_answers_and_verbs_are_on_the_first_screen(screens: Callable[[st
         assert not page.evaluate(IS_COVERED), "the buttons of the steps lie over none of them"
         page.evaluate("document.body.classList.add('dark')")
         filters = [
-            f"getComputedStyle(document.querySelector('{each}')).filter" for each in (".picture", ".tour-picture", ".mirror canvas")
+            f"getComputedStyle(document.querySelector('{each}')).filter"
+            for each in (".picture", ".tour-picture", ".mirror canvas")
         ]
         choose_tab(page, "digits")
         assert len({page.evaluate(each) for each in filters} - {"none"}) == 1, "a drawing is as dark in every chapter"
