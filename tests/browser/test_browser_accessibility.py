@@ -63,6 +63,7 @@ def open_panels(page: Page) -> None:
     page.get_by_role("button", name="Test these colours").click()
     page.locator(".randomization", has_text="random weights").wait_for()
     method_button(page, "Rollout").check()
+    settings(page)
     page.get_by_text("How is this computed?").click()
     page.get_by_text("Source and details").click()
     page.locator(".method-docs a").first.wait_for()

@@ -264,20 +264,34 @@ def test_squares_are_rubbed_out_under_the_hand_and_the_answer_follows(hand: Hand
     np.testing.assert_allclose(page.evaluate(f"Array.from({STAGE}.scene().map)"), left.attention().ravel(), atol=2e-3)
 
 
-def test_a_drag_shows_no_map_of_another_kind(hand: Hand) -> None:
+def test_a_drag_keeps_the_kind_of_the_map_and_a_stroke_names_its_own(hand: Hand) -> None:
     page = hand.page
     page.locator("[data-show=class]").evaluate("button => button.click()")
     page.wait_for_function(f"{STAGE}.scene().method.classSpecific && {STAGE}.scene().map")
     rub(page)
     run, places = run_of(page), [middle_of(page.locator(".picture"), 1, column, 4, 4) for column in (0, 1)]
+    words = [page.locator(each) for each in (".caption", ".scale", "[aria-pressed=true][data-show]")]
+    before = [each.inner_text() for each in words]
     hand.down(places[0])
     hand.along(places[1:])
     other_run(page, run)
     wait_until_answered(page)
-    during = page.locator(".scale").get_attribute("class") or ""
+    during, is_marked = [each.inner_text() for each in words], page.locator(".stage.map-before").count()
     hand.up()
-    assert "empty" in during, "it is shown without colours"
-    page.locator(".scale:not(.empty)").wait_for()
+    assert during == before and is_marked, "the map of the picture before stays, and is faint"
+    wait_until_done(page)
+    assert page.locator(".stage.map-before").count() == 0 and words[0].inner_text() != before[0]
+    page.locator(".back").click()
+    page.wait_for_function(f"{STAGE}.current().dropped.length === 0")
+    page.locator("[data-mode=draw]").click()
+    run, places = run_of(page), on_paper(page, DOWN)
+    hand.down(places[0])
+    hand.along(places[1:])
+    other_run(page, run)
+    wait_until_answered(page)
+    during = words[2].inner_text()
+    hand.up()
+    assert during == "Where it looks", "of which the colours are"
     page.locator("[data-show=attention]").evaluate("button => button.click()")
 
 

@@ -77,7 +77,7 @@ def test_every_way_leads_to_its_chapter_and_back(visit, address, size) -> None:
         page.wait_for_function(
             """chapter => {
                 const { top } = document.querySelector(chapter).getBoundingClientRect();
-                return top > -10 && top < innerHeight / 2;
+                return top > -10 && top < 100;
             }""",
             arg=chapter,
         )

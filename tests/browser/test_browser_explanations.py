@@ -26,6 +26,7 @@ from .choosing import (
 def map_when(page: Page, subject: str) -> np.ndarray:
     """The map on the stage, once its caption holds the subject."""
     page.wait_for_function("text => document.querySelector('.subject').innerText.includes(text)", arg=subject)
+    page.wait_for_function(f"{STAGE}.scene().map")
     grid = page.evaluate(f"[{STAGE}.current().rows, {STAGE}.current().columns]")
     return np.array(page.evaluate(f"Array.from({STAGE}.scene().map)")).reshape(grid)
 

@@ -10,7 +10,8 @@ import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import STAGE, Page, close_settings, method_button, middle_of, open_page, settings
+from .acts import frames
+from .choosing import STAGE, Page, close_settings, method_button, middle_of, open_page, rub, settings
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +124,17 @@ def test_another_block_is_requested_once(features: Page, seven: vit_demo.Explora
             "wanted => Math.abs(document.querySelector('.value').innerText.split('length ')[1] - wanted) < 0.5",
             arg=float(seven.norms(block - 1)[1, 1]),
         )
+    # While squares are rubbed out the colours stay until there are others.
+    features.evaluate("""() => {
+      const subject = document.querySelector(".subject");
+      window.subjects = [];
+      new MutationObserver(() => subjects.push(subject.innerText)).observe(subject, { childList: true, subtree: true });
+    }""")
+    rub(features)
+    features.mouse.click(*point_at(features, 1, 1))
+    features.wait_for_function(f"{STAGE}.current().dropped.length === 1")
+    frames(features)
+    assert not [each for each in features.evaluate("subjects") if "loading" in each]
 
 
 def test_keys_move_the_patch_and_escape_leaves_it(features: Page) -> None:

@@ -107,30 +107,37 @@ def test_picture_answers_and_verbs_are_on_the_first_screen(screens: Callable[[st
             page.wait_for_selector(f".stage[data-verb={verb}]")
             frames(page)
             assert page.evaluate(CUT) == [], (tab, verb)
-            ways = page.locator("#photo [data-way=choose]")
-            assert foot or ways.is_visible() == (tab == "photos"), (tab, verb)
+            ways = page.locator(".photo-ways [data-way=choose]" if foot else "#photo [data-way=choose]")
+            assert ways.is_visible() == (tab == "photos"), (tab, verb)
+            choose = ways.bounding_box() if foot and tab == "photos" and verb != "draw" else None
+            picture = page.locator(".picture").bounding_box()
+            assert not choose or (picture and choose["y"] + choose["height"] <= picture["y"]), "it covers no square"
         tour = page.locator(".tour").bounding_box()
         assert tour and tour["y"] + tour["height"] <= SIZES[size][1], tab
         beside = page.locator(".handle button").last.bounding_box()
         assert not foot or (beside and beside["x"] + beside["width"] <= tour["x"]), "the fourth in the bar"
-        assert foot or page.evaluate(HOLE) < 180, tab
+        assert foot or max(page.evaluate(HOLES)) < 180, tab
+        rank = page.locator(".rank", has_text="at finding what the answer needs")
+        assert rank.evaluate("rank => rank.checkVisibility()"), "of the map that is shown, at every width"
         assert page.evaluate(TOUCHING) == [], tab
     if size == "tablet":
         assert not page.evaluate(IS_COVERED), "the buttons of the steps lie over none of them"
         page.evaluate("document.body.classList.add('dark')")
         filters = [
-            f"getComputedStyle(document.querySelector('{each}')).filter" for each in (".picture", ".tour-picture")
+            f"getComputedStyle(document.querySelector('{each}')).filter"
+            for each in (".picture", ".tour-picture", ".mirror canvas")
         ]
         choose_tab(page, "digits")
-        assert page.evaluate(filters[0]) == page.evaluate(filters[1]) != "none", "a drawing is as dark in the steps"
+        assert len({page.evaluate(each) for each in filters} - {"none"}) == 1, "a drawing is as dark in every chapter"
         page.evaluate("document.body.classList.remove('dark')")
 
 
-HOLE = """() => {
-  const edges = (selector) => document.querySelector(selector).getBoundingClientRect();
-  return edges(".meaning").top - edges(".bars").bottom;
+HOLES = """() => {
+  const [bars, meaning, blocks] = [".bars", ".meaning", ".blocks"].map((selector) =>
+    document.querySelector(selector).getBoundingClientRect());
+  return [meaning.top - bars.bottom, Math.min(innerHeight, blocks.bottom) - meaning.bottom];
 }"""
-"""CSS pixels between the answers and what the colours mean."""
+"""CSS pixels between the answers and what the colours mean, and below that to the foot of the blocks."""
 
 TOUCHING = """() => {
   const rects = [...document.querySelectorAll(".answers strong > span")].map((name) => {
@@ -171,6 +178,10 @@ def test_every_act_leaves_all_in_its_place(screens: Callable[[str], Page], size:
         rubbed(page, *patches)
         check(page, f"without {patches}")
     assert page.locator(".changed .bars .first .label").inner_text() == "3", "the 8 has become a 3"
+    look_from(page)
+    page.locator(".next-act", has_text="what does it look at?").wait_for()
+    check(page, "looks without squares")
+    rub(page)
     page.locator(".back").click()
     rubbed(page)
     check(page, "all back")

@@ -22,6 +22,7 @@ import { FIRST_SECTION } from "./sections.js";
 
 const NO_CLASSES = english("This model has no classifier head, so no map can be about a class.");
 const ROOM = "(min-width: 1800px) and (min-height: 1000px)"; // where it is beside the answer: as in drawer.css
+const HOLE = "(min-width: 1400px) and (min-height: 860px)"; // where the answers of a photo leave room below the words
 const DOCKED = "vit_demo.settings"; // whether it is open there, in the browser's storage
 const SMOOTHING = [
   [false, english("plain")],
@@ -51,7 +52,9 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
     const { section, features } = pageState.get().view;
     onChange(section === "features" ? { features: { ...features, ...part } } : part);
   }
-  const list = createList(find(".all"), methods, { onChange, retry, modes });
+  const all = find(".all");
+  const list = createList(all, methods, { onChange, retry, modes });
+  const [title, hole] = [all.previousElementSibling, matchMedia(HOLE)];
   const segments = (name, title, options) =>
     segmentChoice(control(name), title, options, (value) => onChange({ [name]: value }));
   const direction = segments("direction", english("Direction"), DIRECTIONS);
@@ -79,6 +82,8 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
     const ofTokens = choices.section === "features";
     drawer.classList.toggle("tokens", ofTokens);
     list.update(choices, result);
+    const place = hole.matches && result && !result.pixelated ? find(".meaning .ways") : title;
+    if (place.nextElementSibling !== all) place.after(all);
     direction.set(choices.direction);
     const last = shape.numBlocks;
     block.set(ofTokens ? Math.min(choices.features.block ?? Infinity, last - 1) + 1 : choices.block + 1, last);
@@ -178,10 +183,8 @@ function createList(list, methods, { onChange, retry, modes }) {
       ];
       setText(rank, words.filter(Boolean).join(" · "));
     }
-    const group = (title, members, ...more) => [
-      make("p", {}, make("span", {}, title), ...more),
-      ...members.map(({ face }) => face),
-    ];
+    const group = (title, members, ...more) =>
+      make("div", {}, make("p", {}, make("span", {}, title), ...more), ...members.map(({ face }) => face));
     const isOfClass = ({ method }) => method.classSpecific;
     const isMeasured = placed.some(({ place }) => place);
     const link = make(
@@ -190,12 +193,12 @@ function createList(list, methods, { onChange, retry, modes }) {
       english("ranked by a test on 20 pictures ›"),
     );
     list.replaceChildren(
-      ...group(english("What speaks for a class"), placed.filter(isOfClass), ...(isMeasured ? [link] : [])),
-      ...group(
+      group(english("What speaks for a class"), placed.filter(isOfClass), ...(isMeasured ? [link] : [])),
+      group(
         english("Whatever the class"),
         placed.filter((row) => !isOfClass(row)),
       ),
-      ...(modes.length ? group(english("What the squares hold (tokens)"), ofTokens) : []),
+      ...(modes.length ? [group(english("What the squares hold (tokens)"), ofTokens)] : []),
     );
   }
 

@@ -31,6 +31,7 @@ export const styles = `
   /* The first screen is as high with the band as without it. */
   .lesson:not([hidden]) ~ .explore { --S: clamp(320px, 100svh - 490px, 720px); }
   .lesson:not([hidden]) ~ .explore :is(.mechanism, kbd, .ask) { display: none; }
+  .lesson:not([hidden]) ~ .explore .said { height: auto; min-height: 36px; }
   .lesson:not([hidden]) ~ .explore .predictions { padding-bottom: 0; }
   .lesson:not([hidden]) ~ .chapter { scroll-margin-top: 88px; }
   @container (max-width: 559px) { .lesson:not([hidden]) ~ .explore { --S: min(100cqw, 100svh - 500px); } }

@@ -216,7 +216,8 @@ function followSection(stage) {
     const isNewTask = Boolean(task) && task !== lesson;
     if ((next === section && !isNewTask) || !stage.result) return;
     [section, lesson] = [next, task];
-    if (section === "features" && !task) stage.parts.drawer.open(true);
+    const isInSight = host.querySelector(".meaning .all"); // the list from which it was chosen
+    if (section === "features" && !task && !isInSight) stage.parts.drawer.open(true);
     if (section !== "steps" && (isNewTask || !EXPLORE.includes(section))) scrollTo(0, 0);
     if (section === "steps") host.querySelector(".steps")?.scrollIntoView({ block: "start" });
   }

@@ -88,7 +88,7 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
     isTried: parts.dropping.canUndo(),
     beat: pageState.get()?.view.beat ?? null,
     best: whole && verbOf(stage, choices) === "rub" ? bestOf(whole) : null,
-    drawing: drawing && { ...drawing, methods, error: parts.dropping.error() },
+    drawing: drawing && { ...drawing, ...scene, methods, error: parts.dropping.error() },
   };
 }
 
@@ -116,23 +116,23 @@ function ordinaryDrawing(stage, choices) {
   return { ...scene, scene, whole, style, look, trace, entry, choices, chosenMethod, pinnedView, tokens, hidden };
 }
 
-/** The scene of a moment: where its network looks, which came with it. */
+/** The scene of a moment: where its network looks, which came with it. While squares are rubbed out, a map of another kind stays. */
 function liveDrawing(stage, result) {
   const { methods, parts } = stage;
   const isOfDrops = verbOf(stage) === "rub" && stage.result;
-  const chosen = choicesOf(stage, result);
-  const isOther = isOfDrops && chosen.method !== "attention"; // rather no colours than those of another map
-  const choices = { ...chosen, pinned: null, hovered: null, plain: chosen.plain || Boolean(isOther) };
-  const method = methods.attention;
-  const view = viewOf(result, method, choices);
-  const map = method.map(result, view);
-  const style = { ...method.style(result), end: Math.max(attentionEnd(result, view.head), method.style(result).floor) };
+  const choices = { ...choicesOf(stage, isOfDrops ? stage.result : result), pinned: null, hovered: null };
   const whole = isOfDrops ? parts.dropping.whole() : result;
   const hidden = isOfDrops ? parts.dropping.dropped() : new Set(result.dropped);
-  const scene = { result, method, view, map };
-  const look = lookOf(choices, map, style, hidden);
-  const shown = { ...scene, scene, whole, style, look, choices, hidden };
-  return { ...shown, chosenMethod: method, pinnedView: view, trace: null, entry: null, tokens: null };
+  const moment = { whole, trace: null, entry: null, choices, hidden };
+  if (isOfDrops && (choices.method !== "attention" || choices.section === "features")) {
+    return { ...ordinaryDrawing(stage, choices), ...moment, result, isBefore: !choices.plain };
+  }
+  const method = methods.attention;
+  const view = viewOf(result, method, choices);
+  const scene = { result, method, view, map: method.map(result, view) };
+  const style = { ...method.style(result), end: Math.max(attentionEnd(result, view.head), method.style(result).floor) };
+  const look = lookOf(choices, scene.map, style, hidden);
+  return { ...scene, ...moment, scene, style, look, chosenMethod: method, pinnedView: view, tokens: null };
 }
 
 /** Writes the words of the first screen. */
@@ -144,6 +144,7 @@ function writeFrame(stage, frame, drawing) {
   setText(find(".headline .next-act"), next);
   setText(find(".mechanism"), frame.mechanism);
   host.classList.toggle("flipped", frame.isTurned);
+  host.classList.toggle("map-before", Boolean(drawing?.isBefore));
   host.classList.toggle("guessing", frame.guess === "asked");
   find(".guess").hidden = frame.guess !== "offer";
   const send = find(".send");
@@ -168,19 +169,19 @@ function updateActs(stage) {
   undo.hidden = verb === "look" || (!isPaper(stage) && verb !== "rub");
   again.hidden = verb !== "draw" || !isPaper(stage);
   again.disabled = sketch.isEmpty();
-  updatePhotoWays(stage, verb);
+  updatePhotoWays(stage);
   back.hidden = verb !== "rub" && !(verb === "draw" && drops);
   back.disabled = !drops;
 }
 
-/** The ways to a photo, below the picture. */
-function updatePhotoWays(stage, verb) {
+/** The ways to a photo; where they are in each verb is up to the styles. */
+function updatePhotoWays(stage) {
   const { find, host } = stage;
   const { task, photos } = pageState.get();
   const isOfPhoto = task === "photos" && sketch.isOpen();
   const hasPicture = Boolean(photos?.picture) && !camera.isOn();
   host.classList.toggle("invites", isOfPhoto && !stage.result && !stage.live && host.dataset.ready !== "loading");
-  find(".photo-ways").hidden = !isOfPhoto || (verb !== "draw" && stage.result !== null);
+  find(".photo-ways").hidden = !isOfPhoto;
   find("[data-way=remove]").hidden = !hasPicture;
   setText(find(".photo-ways .problem"), photoNews.latest());
   showWays(find(".photo-ways"));
@@ -287,9 +288,10 @@ function updateButtons(stage, choices) {
 const LONGEST_NAME = 2; // characters; a longer name of a class would push the switch away
 
 /** The word below the picture that names what it shows; "" for a method of the drawer, null for what tokens hold. */
-function shownWord({ methods }, { section, plain, method }) {
+function shownWord({ methods, live, pointing }, { section, plain, method }) {
+  const isOfStroke = live !== null && pointing.verb === "draw"; // of which the server computes no other map
   if (section === "features") return null;
   if (plain) return "plain";
-  if (method === "attention") return "attention";
+  if (method === "attention" || isOfStroke) return "attention";
   return method === classMethod(methods) ? "class" : "";
 }

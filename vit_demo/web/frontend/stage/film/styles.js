@@ -6,9 +6,10 @@ export const styles = `
 #columns .stage.filming.filming {
   .explore { grid-template-columns: minmax(0, 1fr) 320px; }
   .view { aspect-ratio: auto; height: var(--S); box-shadow: none; background: none; }
-  :is(.mechanism, .picture, .nib, .outdated, .predictions .note, .blocks :is(.hint, .answers)) { visibility: hidden; }
-  :is(.acts, .line, .meaning, .photo-ways) { display: none !important; }
-  .headline { grid-row: 1 / 3; min-height: 60px; font-size: 20px; line-height: 28px; }
+  :is(.picture, .nib, .outdated, .predictions .note, .blocks :is(.hint, .answers)) { visibility: hidden; }
+  :is(.mechanism, .acts, .line, .meaning, .photo-ways) { display: none !important; }
+  .said { height: auto; }
+  .headline { min-height: 60px; font-size: 20px; line-height: 28px; }
   .headline .next-act { display: block; font-size: 16px; }
   .predictions .number:not(:empty) ~ .track i { transition: width 0.25s, height 0.25s; }
   .cells { grid-template-columns: repeat(var(--blocks), minmax(0, 72px)); }
@@ -30,7 +31,7 @@ export const styles = `
   @container (max-width: 879px) {
     .explore { grid-template-columns: minmax(0, 1fr) 236px; }
     .film-acts { column-gap: 8px; }
-    .headline { min-height: 72px; font-size: 18px; line-height: 24px; }
+    .headline { min-height: 84px; font-size: 18px; line-height: 24px; }
   }
   @container (max-width: 559px) {
     .explore > :is(.film-acts, .film-line, .film-note) { width: 100%; }

@@ -178,6 +178,7 @@ export function create(card, { request, methods, curves, change, restore }) {
 
   /** Brings the verdict and its curves into sight, computed now if they were not before. */
   function trust() {
+    card.classList.add("asked");
     card.scrollIntoView({ block: "start" });
     if (current && !runningTask() && !taskOf(BASELINES[0][0])?.found) run(BASELINES[0][0]);
   }

@@ -15,6 +15,10 @@ import { bordersOf, decodeTokens, layerOf } from "./tokens.js";
 
 const LONGEST_LABEL = 2; // characters of a class that is written into its patches
 
+/** Whether two results are of one picture on one grid, whatever is rubbed out of it. */
+const isSamePicture = (...results) =>
+  new Set(results.map(({ source }) => JSON.stringify({ ...source, dropped: [], silent: [] }))).size === 1;
+
 /** @type {import("../contract.d.ts").Create} */
 export function create(host, { request, change, redraw, upload, examples }) {
   const find = (selector) => host.querySelector(selector);
@@ -76,7 +80,7 @@ export function create(host, { request, change, redraw, upload, examples }) {
     const other = second.get(features.second, result);
     const entry = tokensOf(result, block, other);
     if (entry.value) scene = { result, ...entry.value, block };
-    else if (scene?.result !== result) scene = null;
+    else if (scene && !isSamePicture(scene.result, result)) scene = null;
     const mostSegments = scene ? scene.tokens.mostSegments : Math.min(12, result.numPatches);
     const segments = Math.min(features.k, mostSegments);
     k.set(segments, mostSegments);

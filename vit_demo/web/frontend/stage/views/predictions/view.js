@@ -171,9 +171,9 @@ export function create(card, { pickClass }) {
     for (const row of rows) row.face.setAttribute("aria-pressed", String(row.index === index));
   }
 
-  function draw({ result, method, view, choices, tokens, frame }) {
+  function draw({ scene, method, view, choices, tokens, frame }) {
     write(frame.answers);
-    mark(method.classSpecific && !choices.plain && !tokens ? targetOf(result, view.label).index : null);
+    mark(method.classSpecific && !choices.plain && !tokens ? targetOf(scene.result, view.label).index : null);
   }
 
   return { show, draw, drawEmpty: () => write(null), isLive: true };
