@@ -22,13 +22,17 @@ from .choosing import (
     shown_result,
 )
 
+MAP = f"""text => {{
+    const {{ map, result }} = {STAGE}.scene();
+    const isThere = map && result === {STAGE}.current() && document.querySelector(".subject").innerText.includes(text);
+    return isThere && {{ values: Array.from(map), shape: [result.rows, result.columns] }};
+}}"""
+
 
 def map_when(page: Page, subject: str) -> np.ndarray:
-    """The map on the stage, once its caption holds the subject."""
-    page.wait_for_function("text => document.querySelector('.subject').innerText.includes(text)", arg=subject)
-    page.wait_for_function(f"{STAGE}.scene().map")
-    grid = page.evaluate(f"[{STAGE}.current().rows, {STAGE}.current().columns]")
-    return np.array(page.evaluate(f"Array.from({STAGE}.scene().map)")).reshape(grid)
+    """The map of the result on the stage, once it is there and its caption holds the subject."""
+    found = page.wait_for_function(MAP, arg=subject).json_value()
+    return np.array(found["values"]).reshape(found["shape"])
 
 
 def drop(page: Page, patches: list[tuple[int, int]], grid: tuple[int, int]) -> None:
