@@ -96,7 +96,7 @@ def colours_of(transform: Transform, size: tuple[int, int]) -> Colours | None:
         return None
     black, white, grey = found
     slope = white - black
-    if not (slope > 0).all() or ((black + 0.4 * slope - grey).abs() > 0.02 * slope).any():
+    if not slope.all() or ((black + 0.4 * slope - grey).abs() > 0.02 * slope.abs()).any():
         return None
     return tuple((-black / slope).tolist()), tuple((1 / slope).tolist())
 
