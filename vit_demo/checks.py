@@ -23,12 +23,13 @@ MOST_NAMES = 2000  # names that a wrong one is compared with, which takes some m
 
 
 def whole_number(value: Any, name: str, lowest: int | None = None) -> int:
-    """An integer of Python or numpy as Python's; ``InputError`` for ``True``, 1.0, or one below ``lowest``."""
+    """An integer of Python, numpy or torch as Python's; ``InputError`` for ``True``, 1.0, or one below ``lowest``."""
     try:
         number = operator.index(value)
     except TypeError:
         number = None
-    if number is None or isinstance(value, bool) or (lowest is not None and number < lowest):
+    is_truth = isinstance(value, bool) or "bool" in str(getattr(value, "dtype", ""))
+    if number is None or is_truth or (lowest is not None and number < lowest):
         least = "" if lowest is None else f" from {lowest}"
         raise InputError(f"{name} must be a whole number{least}, not {value!r:.40}.")
     return number

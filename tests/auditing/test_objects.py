@@ -6,9 +6,11 @@ import json
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image, ImageOps
 
 import vit_demo
+from vit_demo.errors import InputError
 
 MASK = np.zeros((16, 16), bool)
 MASK[4:15, 2:9] = True
@@ -129,6 +131,8 @@ CAT, OTHER = {"bbox": [2, 4, 7, 11]}, {"bbox": [0, 0, 16, 16]}
         (lambda path: {"cat/00": BOX}, 77 / 256),
         (lambda path: {"cat/00": [BOX, [9, 0, 16, 16]]}, (77 + 7 * 16) / 256),
         (lambda path: [tuple(np.array(BOX) / 16)], 77 / 256),
+        (lambda path: [np.array(BOX)], 77 / 256),
+        (lambda path: {"cat/00": torch.tensor([BOX, [9, 0, 16, 16]])}, (77 + 7 * 16) / 256),
     ],
 )  # fmt: skip
 def test_every_kind_of_box_is_the_same_object(explainer, folder, tmp_path, masks, area):
@@ -168,6 +172,24 @@ def share_of_view(path, upright):
     scale = upright.shape[1] / geometry.source_size[0]
     left, top, right, bottom = (round(edge * scale) for edge in geometry.box)
     return upright[top:bottom, left:right].mean()
+
+
+NO_FILES = {
+    "deep.json": "[" * 200_000,
+    "endless.json": '{"images": [{"id": 1, "file_name": "a", "width": Infinity, "height": 1}], "annotations": '
+    '[{"image_id": 1, "bbox": [0, 0, 1, 1]}]}',
+    "large.json": f'{{"images": [{{"id": 1}}], "annotations": [{{"image_id": 1, "bbox": [0, 0, 1, 1{"0" * 400}]}}]}}',
+    "wide.csv": f"file,left,top,right,bottom\n{'a' * 200_000},1,1,3,3\n",
+}
+
+
+@pytest.mark.parametrize("masks", [*NO_FILES, 5, True, {"00": [BOX, [1, 2]]}, {"00": list("abcd")}])
+def test_what_cannot_be_read_as_masks_is_one_sentence(explainer, folder, tmp_path, masks):
+    if masks in [*NO_FILES]:
+        (tmp_path / masks).write_text(NO_FILES[masks])
+        masks = tmp_path / masks
+    with pytest.raises(InputError, match=r"holds no masks|Boxes are a list"):
+        vit_demo.audit(explainer, folder, masks=masks)
 
 
 @pytest.mark.parametrize("size", [(3000, 2000), (2049, 100), (2100, 4200), (600, 400)])

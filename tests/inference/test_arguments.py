@@ -29,6 +29,13 @@ def test_a_patch_is_a_row_and_a_column(ex, patch):
             use(patch)
 
 
+@pytest.mark.parametrize("label", [list(range(3000)), np.arange(3000), "x" * 5000, "two\nlines"])
+def test_an_error_about_a_label_is_short(ex, label):
+    with pytest.raises(LabelError, match="no class") as raised:
+        ex.relevance(label)
+    assert len(str(raised.value)) < 200 and "\n" not in str(raised.value)
+
+
 def test_numpys_integers_are_whole_numbers(ex):
     one = np.int64(1)
     assert np.array_equal(ex.attention(block=one, head=one, query=(one, one)), ex.attention(1, 1, (1, 1)))
@@ -53,6 +60,13 @@ def test_numpys_integers_are_whole_numbers(ex):
         lambda ex: ex.faithfulness(seeds=-1),
         lambda ex: ex.faithfulness(np.full(ex.grid, np.nan)),
         lambda ex: ex.faithfulness(np.zeros((5, 5))),
+        lambda ex: ex.drop_patches(5),
+        lambda ex: ex.drop_patches(torch.tensor(5)),
+        lambda ex: ex.drop_patches(torch.ones(2, 2, dtype=torch.bool)),
+        lambda ex: ex.enough(without=None),
+        lambda ex: ex.enough(share="0.5"),
+        lambda ex: ex.needed(share=torch.ones(2)),
+        lambda ex: ex.relevance(torch.tensor(True)),
         lambda ex: ex.kmeans(2.0),
         lambda ex: ex.kmeans(2, seed=-1),
         lambda ex: ex.drop_patches([(0, 0), (0, 1), (1, 0)]).kmeans(2),

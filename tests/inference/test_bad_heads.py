@@ -1,6 +1,7 @@
 """Heads, blocks, classes and units that are not there, or are named twice: one sentence says what to do."""
 
 import pytest
+import torch
 
 import vit_demo
 from vit_demo.errors import InputError, PresetError
@@ -21,6 +22,9 @@ BAD = {
     "a text": ({"heads": "2.1"}, "block and its number"),
     "no list": ({"blocks": 1}, "Give a list"),
     "a half": ({"mlps": [0.5]}, "whole number"),
+    "a mask of torch": ({"heads": torch.ones(3, 2, dtype=torch.bool)}, "whole number"),
+    "truth of torch": ({"blocks": [torch.tensor(True)]}, "whole number"),
+    "one head, no list": ({"heads": (0, 1)}, "heads are a list"),
     "truth": ({"heads": [(True, 0)]}, "whole number"),
     "another replacement": ({"heads": [(0, 0)], "replace": "noise"}, "zero or mean"),
 }
@@ -44,6 +48,8 @@ def test_other_bad_input_gets_one_sentence_too():
         (lambda: ex.head_effects(1, 1), "itself"),
         (lambda: ex.enough_heads(int(ex.logits.argmin())), "not the predicted class"),
         (lambda: ex.enough_heads(share=2), "share"),
+        *((lambda share=share: ex.enough_heads(share=share), "share") for share in ("0.5", [0.5], 1j, float("nan"))),
+        (lambda: ex.with_tokens(ex, 0, 5), "a list"),
         (lambda: ex.with_tokens(ex, 3), "no block 3"),
         (lambda: ex.with_tokens(ex, 0, [(9, 9)]), "no patch"),
         (lambda: ex.with_tokens(vit_demo.explore(SQUARE, timm_vit()()), 0), "use one model"),

@@ -143,8 +143,18 @@ def test_a_bad_choice_is_named(module, batch, arguments, kind, words):
         vit_demo.Explainer(module, labels=NAMES).maps(batch, *arguments)
 
 
+class Column:
+    """As a column of a table of pandas: an array, but no sequence."""
+
+    def __init__(self, values):
+        self.values, self.tolist = values, lambda: values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values)
+
+
 @pytest.mark.parametrize(
-    "given", [0, [1, 2, 0], np.array([1, 2, 0]), np.int64(1), np.array(1), torch.tensor([1, 2, 0])]
+    "given", [0, [1, 2, 0], np.array([1, 2, 0]), np.int64(1), np.array(1), torch.tensor([1, 2, 0]), Column([1, 2, 0])]
 )
 def test_labels_may_be_an_array_and_say_nothing_to_some_methods(module, batch, given):
     explainer, alone = vit_demo.Explainer(module), np.broadcast_to(np.asarray(given), 3)
@@ -161,7 +171,12 @@ def test_a_place_that_is_not_there_is_named(module, batch, options):
         vit_demo.Explainer(module).maps(batch, "attention", **options)
 
 
-@pytest.mark.parametrize("x", [torch.zeros(3, 32, 32), torch.zeros(1, 3, 32, 32, dtype=torch.uint8), [1.0], None])
+SPARSE = torch.zeros(1, 3, 32, 32).to_sparse()
+
+
+@pytest.mark.parametrize(
+    "x", [torch.zeros(3, 32, 32), torch.zeros(1, 3, 32, 32, dtype=torch.uint8), [1.0], None, SPARSE, SPARSE.to("meta")]
+)
 def test_what_is_no_batch_is_refused(module, x):
     with pytest.raises(InputError, match=r"\[B, C, H, W\]"):
         vit_demo.Explainer(module).maps(x)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 import vit_demo
 from tests.trace.networks import own
+from vit_demo.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 PICTURE = Image.fromarray(np.random.default_rng(0).integers(0, 256, (4, 4, 3), np.uint8)).resize((32, 32), 0)
@@ -37,6 +38,7 @@ def with_bars(picture: Image.Image) -> Tensor:
 TRANSFORMS: dict[str, tuple[Callable[[], Any], list[float]]] = {
     "its own mean and deviation": (lambda: normalize([0.1, 0.5, 0.9], [0.2, 0.3, 0.4]), [-0.5, -5 / 3, -2.25]),
     "from -1 to 1": (lambda: normalize([0.5] * 3, [0.5] * 3), [-1.0] * 3),
+    "inverted": (lambda: normalize([0.5] * 3, [-0.5] * 3), [1.0] * 3),
     "from 0 to 255": (lambda: of_255, [0.0] * 3),
     "a processor of transformers": (
         lambda: processor(image_mean=[0.2, 0.4, 0.6], image_std=[0.5, 0.25, 1.0]), [-0.4, -1.6, -0.6]
@@ -87,6 +89,11 @@ def test_what_is_no_line_is_shown_from_its_darkest_to_its_lightest():
 
     ex = vit_demo.explore(PICTURE, own(), transform=of_itself)
     assert (np.asarray(ex.image).min(), np.asarray(ex.image).max()) == (0, 255)
+
+
+def test_what_cannot_be_called_is_no_transform():
+    with pytest.raises(InputError, match="transform= is a function"):
+        vit_demo.Explainer(own(), transform=5)
 
 
 def test_colours_are_measured_once():

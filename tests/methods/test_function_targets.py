@@ -24,6 +24,10 @@ WRONG: dict[str, Callable[[Tensor], Any]] = {
     "an array": lambda z: z[:, 3].detach().numpy(),
     "a number": lambda z: 3.0,
     "nothing": lambda z: None,
+    "truth": lambda z: z[:, 3] > 0,
+    "a complex number": lambda z: z[:, 3] + 0j,
+    "not a number": lambda z: (-z[:, 3].square()).log(),
+    "infinity": lambda z: z[:, 3] / 0,
 }
 WITHOUT_GRADIENT: dict[str, Callable[[Tensor], Any]] = {
     "a constant": lambda z: torch.ones(len(z)),
@@ -46,6 +50,13 @@ def test_what_is_no_number_for_each_image_gets_a_sentence(library, method):
             with pytest.raises(InputError, match=r"a tensor \[B\], one number for each image"):
                 ask()
                 pytest.fail(name)
+
+
+@pytest.mark.parametrize("mix", [lambda z: z[:, 3] - z[:, 3].mean(), lambda z: z[:, 3].sum().expand(2)])
+def test_a_function_of_several_images_at_once_gets_a_sentence(mix):
+    explainer = vit_demo.Explainer(timm_vit()())
+    with pytest.raises(InputError, match="one number for each image, of its own logits"):
+        explainer.maps(torch.randn(2, 3, 32, 32), "relevance", mix)
 
 
 def test_so_of_a_gradient_and_of_curves():

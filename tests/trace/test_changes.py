@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook
+from torch.utils.hooks import RemovableHandle
 
 import vit_demo
 from benchmarks.explicit import Explicit
@@ -27,11 +29,14 @@ class Choosing(Own):
         self.config.last = 16
         self.read: Callable[[Tensor], Tensor] = lambda x: x
 
+    def picked(self, x: Tensor) -> Tensor:
+        return x
+
     def forward(self, images: Tensor) -> Tensor:
         x = self.stem(images).flatten(2).mT + self.place
         for layer in self.layers:
             x = layer(x)
-        x = self.read(x)[:, : self.config.last]
+        x = self.picked(self.read(x)[:, : self.config.last])
         return self.head(x.mean(1) if self.reads == "mean" else x[:, 0])
 
 
@@ -65,6 +70,15 @@ CHANGES: dict[str, tuple[Callable[[Choosing], object], Tensor]] = {
 }  # fmt: skip
 
 
+def test_another_function_of_its_class_is_seen(images, monkeypatch):
+    module = Choosing().eval()
+    vit_demo.Explainer(module).maps(images, "relevance", 3)
+    monkeypatch.setattr(Choosing, "picked", lambda _, x: x[:, :8])
+    found = vit_demo.Explainer(module).maps(images[:1], "relevance", 3)
+    expected = relevance_by_hand(module, images[:1], HALF / 8)
+    torch.testing.assert_close(found.flatten(), expected, atol=1e-6, rtol=1e-3)
+
+
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_after_the_first_look_is_seen(name, images):
     torch.manual_seed(0)
@@ -93,14 +107,89 @@ def test_timm_with_another_pool_is_as_if_it_had_been_made_so(images):
     torch.testing.assert_close(found, expected)
 
 
-def test_a_hook_that_mixes_tokens_is_refused(images):
+def on_all_modules(module: nn.Module, mix: Callable[..., Tensor]) -> RemovableHandle:
+    return register_module_forward_hook(lambda one, _, x: mix(one, _, x) if one is module else None)
+
+
+@pytest.mark.parametrize("add", [nn.Module.register_forward_hook, on_all_modules])
+def test_a_hook_that_mixes_tokens_is_refused(add, images):
     module = own()
     vit_demo.Explainer(module).maps(images, "relevance", 3)
-    handle = module.layers[1].register_forward_hook(lambda _, __, x: x + 0.1 * x.roll(1, 1))
+    handle = add(module.layers[1], lambda _, __, x: x + 0.1 * x.roll(1, 1))
     with pytest.raises(PresetError, match="something else mixes"):
         vit_demo.Explainer(module).maps(images, "relevance", 3)
     handle.remove()
     vit_demo.Explainer(module).maps(images, "relevance", 3)
+
+
+class Untaught(Own):
+    """A network whose mean has weights, and whose attention a gate, that are as if there were none until it is taught.
+
+    ``kind`` says what they are: "a parameter", "a buffer" or "an attribute".
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+        for name, value in (("share", torch.ones(16) / 16), ("gate", torch.ones(24)), ("mixes", torch.zeros(()))):
+            self.keep(name, value)
+        for layer in self.layers:
+            layer.out = nn.Sequential(layer.out, Gate(self))
+
+    def keep(self, name: str, value: Tensor) -> None:
+        if self.kind == "a parameter":
+            setattr(self, name, nn.Parameter(value))
+        elif self.kind == "a buffer":
+            self.register_buffer(name, value)
+        else:
+            setattr(self, name, value)
+
+    def forward(self, images: Tensor) -> Tensor:
+        x = self.stem(images).flatten(2).mT + self.place
+        for layer in self.layers:
+            x = layer(x)
+        return self.head((x * self.share[:, None]).sum(1))
+
+
+class Gate(nn.Module):
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.of = lambda: module
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.of().gate + self.of().mixes * x.roll(1, 1)
+
+
+@torch.no_grad()
+def in_place(module: Untaught, name: str, value: Tensor) -> None:
+    getattr(module, name).copy_(value)
+
+
+WAYS = {
+    "in place": in_place,
+    "its data": lambda module, name, value: getattr(module, name).data.copy_(value),
+    "as an array": lambda module, name, value: np.copyto(getattr(module, name).detach().numpy(), value),
+    "another": Untaught.keep,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["a parameter", "a buffer", "an attribute"])
+def test_weights_that_counted_for_nothing_are_seen_once_they_do(way, kind, images):
+    torch.manual_seed(0)
+    module, share = Untaught(kind).eval(), torch.arange(1, 17) / 136
+    explainer = vit_demo.Explainer(module)
+    explainer.maps(images[:1], "relevance", 3), explainer(images[0]).contributions(3)
+    WAYS[way](module, "share", share)
+    found = explainer.maps(images[:1], "relevance", 3)
+    expected = relevance_by_hand(module, images[:1], share)
+    torch.testing.assert_close(found.flatten(), expected, atol=1e-6, rtol=1e-3)
+    WAYS[way](module, "gate", torch.arange(24) / 12)
+    with pytest.raises(PresetError, match="adds after attention"):
+        explainer(images[0]).contributions(3)
+    WAYS[way](module, "mixes", torch.tensor(0.1))
+    with pytest.raises(PresetError, match="something else mixes"):
+        explainer.maps(images[:1], "relevance", 3)
 
 
 class Counting(Own):

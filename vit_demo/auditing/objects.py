@@ -6,7 +6,7 @@ import csv
 import json
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from vit_demo.training.labelled_folder import plain
 
 COLUMNS = ("file", "left", "top", "right", "bottom")
 NO_MASKS = "{0} holds no masks: give a folder of them, COCO's JSON, or a CSV of file, left, top, right, bottom."
+UNREADABLE = OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, csv.Error
 TURNS = (Image.Transpose.TRANSPOSE, Image.Transpose.ROTATE_270, Image.Transpose.TRANSVERSE, Image.Transpose.ROTATE_90)
 """What makes a picture of the EXIF orientations 5 to 8 upright."""
 VOID, LEAST_GREY, LEAST_WHITE = 255, 64, 250
@@ -49,8 +50,10 @@ class Objects:
             try:
                 files = pictures_in(path) if path.is_dir() else None
                 found = _boxes(path) if files is None else {one.relative_to(path).as_posix(): one for one in files}
-            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            except UNREADABLE as error:
                 raise InputError(NO_MASKS, path) from error
+        if not isinstance(found, Iterable):
+            raise InputError(NO_MASKS, repr(masks))
         by_name = found if isinstance(found, Mapping) else {f"#{number}": mask for number, mask in enumerate(found)}
         self._found = {_stem(str(name)): _given(mask) for name, mask in by_name.items()}
         if masks is not None and not self._found:
@@ -124,10 +127,16 @@ def _pixels(*sizes: Sequence[float]) -> list[str]:
 
 
 def _given(mask: Any) -> Any:
-    """A mask, or boxes; a box alone is a list of one."""
-    if not isinstance(mask, Boxes) and isinstance(mask, list | tuple) and np.shape(mask)[-1:] == (4,):
-        edges = np.reshape(mask, (-1, 4)).tolist()
-        return Boxes(edges, [""] * len(edges))
+    """A mask, or boxes, also as an array; a box alone is a list of one."""
+    is_list = isinstance(mask, list | tuple)
+    if isinstance(mask, Boxes) or not (is_list or hasattr(mask, "tolist")):
+        return mask
+    try:
+        if np.shape(mask)[-1:] == (4,) and (is_list or np.ndim(mask) < 3):
+            edges = np.reshape(np.asarray(mask, np.float64), (-1, 4)).tolist()
+            return Boxes(edges, [""] * len(edges))
+    except ValueError as error:
+        raise InputError("Boxes are a list of left, top, right and bottom, each a number.") from error
     return mask
 
 

@@ -7,7 +7,7 @@ pools and maps them linearly gives each of these terms a share of the logit, if 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 import numpy as np
@@ -61,7 +61,7 @@ class Contributions:
     mlps: NDArray[np.float32]
     tokens: float
     bias: float
-    patches: NDArray[np.float32]
+    patches: NDArray[np.float32] = field(repr=False)
 
     @property
     def logit(self) -> float:

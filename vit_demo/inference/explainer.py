@@ -113,6 +113,8 @@ class Explainer:
         check_fit(fit)
         if scores not in ("auto", *SCORES):
             raise InputError(f"There are no scores {scores!r}: choose one of auto, {', '.join(SCORES)}.")
+        if transform is not None and not callable(transform):
+            raise InputError(f"transform= is a function of a picture, or a processor, not {transform!r:.40}.")
         self._place = find_device(device) if device else best_device()
         taught = model if isinstance(model, Taught) else None
         if taught is not None:

@@ -118,7 +118,8 @@ class Exploration(Result):
         Raises:
             InputError: If there is no such patch, or none would be left.
         """
-        dropped = tuple(sorted({*self.dropped, *(sequence.check_patch(self.grid, patch) for patch in patches)}))
+        more = {sequence.check_patch(self.grid, patch) for patch in sequence.listed(patches)}
+        dropped = tuple(sorted({*self.dropped, *more}))
         if len(dropped) == self.grid[0] * self.grid[1]:
             raise InputError("At least one patch must stay.")
         if dropped == self.dropped:

@@ -14,7 +14,7 @@ from vit_demo.errors import InputError
 from vit_demo.inference.contributions import Contributions, check_sum, contributions
 from vit_demo.inference.patch_features import same_model
 from vit_demo.inference.result import Label, Query, Result
-from vit_demo.inference.sequence import check_block, check_head, check_patch, class_index, other_class
+from vit_demo.inference.sequence import check_block, check_head, check_patch, class_index, listed, other_class
 from vit_demo.inference.smallest_sets import is_predicted
 from vit_demo.methods import Progress
 from vit_demo.trace.intervention import REPLACEMENTS, Graft, Replacement
@@ -91,7 +91,8 @@ def check_place(ex: Result, place: Any) -> tuple[int, int]:
     try:
         block, head = place
     except (TypeError, ValueError):
-        raise InputError(f"A head is its block and its number, such as (0, 1), not {place!r:.40}.") from None
+        message = f"A head is its block and its number, and heads are a list such as [(0, 1)], not of {place!r:.40}."
+        raise InputError(message) from None
     depth = ex.trace.num_blocks
     check_head(ex.trace.num_heads, head)
     return check_block(depth, block) % depth, whole_number(head, "A head")
@@ -120,7 +121,7 @@ def with_tokens(ex: R, other: Result, block: int, patches: Iterable[Query] | Non
     gone = {prefix + row * columns + col for row, col in other.dropped}
     wanted = set(range(total)) - gone
     if patches is not None:
-        named = [patch if patch is None else check_patch(ex.grid, patch) for patch in patches]
+        named = [patch if patch is None else check_patch(ex.grid, patch) for patch in listed(patches)]
         wanted = {prefix + patch[0] * columns + patch[1] for patch in named if patch is not None}
         wanted |= set(range(prefix)) if None in named else set()
         if lost := sorted(wanted & gone):

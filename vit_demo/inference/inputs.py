@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeGuard, TypeVar
 
 import numpy as np
 import torch
@@ -51,6 +51,11 @@ def read_picture(image: images.ImageSource) -> Image.Image:
     return images.read_image(image, trusted=True)
 
 
+def is_dense(x: Any) -> TypeGuard[Tensor]:
+    """Whether something is a tensor whose numbers are all in memory."""
+    return isinstance(x, Tensor) and x.layout is torch.strided and not x.is_meta
+
+
 def read_input(
     image: images.ImageSource | Tensor, transform: Transform | None
 ) -> tuple[Tensor | None, Image.Image | None]:
@@ -69,7 +74,7 @@ def read_input(
             pixels = transform(picture)
     if isinstance(pixels, Tensor) and pixels.dim() == 4 and len(pixels) == 1:
         pixels = pixels[0]
-    if not isinstance(pixels, Tensor) or pixels.dim() != 3 or not pixels.numel():
+    if not is_dense(pixels) or pixels.dim() != 3 or not pixels.numel():
         raise InputError("The input of a network is one picture, a tensor [C, H, W].")
     if not pixels.is_floating_point() or not torch.isfinite(pixels).all():
         raise InputError("The input of a network is normalised: float, and every number finite.")
@@ -91,7 +96,7 @@ def colours_of(transform: Transform, size: tuple[int, int]) -> Colours | None:
         return None
     black, white, grey = found
     slope = white - black
-    if not (slope > 0).all() or ((black + 0.4 * slope - grey).abs() > 0.02 * slope).any():
+    if not slope.all() or ((black + 0.4 * slope - grey).abs() > 0.02 * slope.abs()).any():
         return None
     return tuple((-black / slope).tolist()), tuple((1 / slope).tolist())
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vit_demo.errors import InputError, LabelError, warn
+from vit_demo.inference.inputs import is_dense
 from vit_demo.inference.sequence import WITHOUT_CLASS, check_block, check_head, check_patch, find_class
 from vit_demo.methods import find_method
 from vit_demo.methods.chunking import chunk_size
@@ -25,7 +25,7 @@ Targets = int | str | Sequence[int | str] | Tensor | NDArray[Any] | Callable[[Te
 
 def check_batch(x: Any) -> None:
     """``InputError`` if something is no batch of inputs."""
-    if not isinstance(x, Tensor) or x.dim() != 4 or not x.numel() or not x.is_floating_point():
+    if not is_dense(x) or x.dim() != 4 or not x.numel() or not x.is_floating_point():
         raise InputError("The inputs are a float tensor [B, C, H, W], normalised as the network takes them.")
     if not torch.isfinite(x).all():
         raise InputError("Some of the inputs are not finite numbers.")
@@ -118,8 +118,7 @@ def _classes(
     """The classes as int64 ``[B]``, or the function."""
     if targets is None or (callable(targets) and not isinstance(targets, Tensor)):
         return targets
-    if isinstance(targets, Tensor | np.ndarray):
-        targets = targets.tolist()
+    targets = getattr(targets, "tolist", lambda: targets)()  # of torch, numpy, pandas
     chosen: list[Any] = list(targets) if isinstance(targets, Sequence) and not isinstance(targets, str) else [targets]
     if len(chosen) not in (1, count):
         raise InputError(f"There are {len(chosen)} labels for {count} images: give one, or one for each.")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from vit_demo.inference.result import Label, Query, Result, kept_patches
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+T = TypeVar("T")
 
 WITHOUT_CLASS = "{} does not depend on a class, so the label that was given says nothing."
 
@@ -29,6 +31,14 @@ def check_patch(grid: tuple[int, int], patch: tuple[int, int]) -> tuple[int, int
     if not (0 <= row < rows and 0 <= col < cols):
         raise InputError(f"There is no patch {(row, col)}: the grid has {rows} rows and {cols} columns.")
     return row, col
+
+
+def listed(patches: Iterable[T]) -> list[T]:
+    """Patches as a list, none of them checked."""
+    try:
+        return list(patches)
+    except TypeError:
+        raise InputError(f"Patches are a list of (row, col), such as [(0, 0)], not {patches!r:.40}.") from None
 
 
 def check_block(blocks: int, block: int) -> int:
@@ -95,7 +105,8 @@ def find_class(labels: Sequence[str], label: Any, name: str) -> int:
             if 0 <= (index := whole_number(label, "A class")) < len(labels):
                 return index
     raise LabelError(
-        f"{name} has no class {label!r}{did_you_mean(label, labels)}: choose one of its {len(labels)} labels."
+        f"{name} has no class {' '.join(repr(label).split()):.102}{did_you_mean(label, labels)}: choose one of its "
+        f"{len(labels)} labels."
     )
 
 

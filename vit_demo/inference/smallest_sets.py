@@ -12,7 +12,7 @@ from vit_demo.defaults import DEFAULT_METHOD, ENOUGH_SHARE, IMPROBABLE
 from vit_demo.errors import InputError
 from vit_demo.inference.heatmaps import heatmap
 from vit_demo.inference.result import Label, Result
-from vit_demo.inference.sequence import check_patch, class_index
+from vit_demo.inference.sequence import check_patch, class_index, listed
 from vit_demo.methods import Progress
 
 
@@ -45,7 +45,7 @@ def enough(
             which single patches keep any share.
         LabelError: If there is no such class.
     """
-    places = [check_patch(ex.grid, patch) for patch in without]
+    places = [check_patch(ex.grid, patch) for patch in listed(without)]
     return _search(ex, metrics.sufficient_set, label, share, method, without=places, progress=progress)
 
 

@@ -53,12 +53,18 @@ def class_scores(logits: Tensor, target: Target, against: Target = None) -> Tens
 
 def _checked(found: Any, logits: Tensor) -> Tensor:
     kind = f"{found.dtype} {list(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
-    if not isinstance(found, Tensor) or found.shape != logits.shape[:1]:
+    is_real = isinstance(found, Tensor) and found.dtype != torch.bool and not found.is_complex()
+    if not is_real or found.shape != logits.shape[:1]:
         raise InputError(NO_SCORES, "such as logits[:, 3] - logits[:, 5]", kind)
+    if not found.isfinite().all():
+        raise InputError(NO_SCORES, "all finite", "NaN or infinity")
     if torch.is_grad_enabled() and logits.requires_grad:
         given = (found.sum(), logits)
         if not found.requires_grad or torch.autograd.grad(*given, retain_graph=True, allow_unused=True)[0] is None:
             raise InputError(NO_SCORES, "by what has a gradient", "a constant")
+        (of_first,) = torch.autograd.grad(found[0], logits, retain_graph=True)
+        if of_first[1:].any():
+            raise InputError(NO_SCORES, "of its own logits", "what mixes several images")
     return found
 
 

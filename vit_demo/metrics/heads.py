@@ -50,7 +50,8 @@ def head_logits(
     """
     patches, found = len(sequence_patches(model, images, **options)[1]), list[Tensor]()
     kept, done = options.get("kept_patches"), 0
-    for part in silent.split(batch_size or sequences_per_batch(patches + model.config.num_prefix_tokens)):
+    size = batch_size or sequences_per_batch(patches + model.config.num_prefix_tokens)
+    for part in silent.split(min(size, len(silent))):
         if kept is not None:
             options["kept_patches"] = kept.expand(len(part), -1)
         found.append(model(images.expand(len(part), -1, -1, -1), silent=part, **options).float())

@@ -127,8 +127,12 @@ class Search:
     tried: Tried | None = None
 
     def __post_init__(self) -> None:
-        if self.share is not None and not 0 < self.share <= 1:
-            raise InputError(f"The share of the probability must be above 0 and at most 1, not {self.share}.")
+        try:
+            fits = self.share is None or bool(0 < self.share <= 1)
+        except (TypeError, ValueError, RuntimeError):  # of a text, or of several numbers
+            fits = False
+        if not fits:
+            raise InputError(f"The share of the probability must be above 0 and at most 1, not {self.share!r:.40}.")
         if self.max_passes < 30:
             raise InputError(f"{self.max_passes} passes are too few for a search: allow 30 or more.")
         self._grid, self._patches = self.parts()
