@@ -80,9 +80,9 @@ def test_drawing_gets_a_prediction_and_the_first_stroke_counts(opened: Page):
 
 FRAMES_ASKED = """async () => {
   let asked = 0;
-  window.isRefused = () => void asked++;
+  window.refusesFrame = () => void asked++;
   for (let i = 0; i < 30; i++) await new Promise(requestAnimationFrame);
-  delete window.isRefused;
+  delete window.refusesFrame;
   return asked;
 }"""
 

@@ -124,6 +124,7 @@ def test_the_answers_after_each_block_are_never_long_those_of_the_picture_before
     give(stage, "next")
     stage.wait_for_selector("#stage .stage[data-run=second]")
     answers.wait_for(state="hidden")
+    assert "other" in answers.get_attribute("class").split(), "at once, though those of other squares may stay a moment"
     faults.clear()
     answers.wait_for()
     assert answers.locator("> span").count() == BLOCKS

@@ -115,6 +115,14 @@ test("another class is compared with, unless the map is about none, the model la
     methods.occlusion.reading(result, view, 0, -2),
     "evidence for *one rather than seven*: *2.00\u00a0logits*",
   );
+  const alone = viewOf(result, methods.occlusion, firstChoices());
+  const first = { ...result.predictions[0], probability: 0.9999, scores: "softmax" };
+  for (const [loss, words] of [
+    [0, "keeps"],
+    [9, "instead of"],
+  ]) {
+    assert.match(methods.occlusion.reading({ ...result, predictions: [first] }, alone, 0, loss), new RegExp(words));
+  }
 
   const settle = (part, after = result) => {
     const view = { ...firstChoices(), ...part };

@@ -113,7 +113,7 @@ class Explainer:
         check_fit(fit)
         if scores not in ("auto", *SCORES):
             raise InputError(f"There are no scores {scores!r}: choose one of auto, {', '.join(SCORES)}.")
-        if transform is not None and not callable(transform):
+        if not (transform is None or callable(transform) or hasattr(transform, "image_processor")):
             raise InputError(f"transform= is a function of a picture, or a processor, not {transform!r:.40}.")
         self._place = find_device(device) if device else best_device()
         taught = model if isinstance(model, Taught) else None

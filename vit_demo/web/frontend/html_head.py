@@ -41,7 +41,7 @@ _HEAD = """
 }}
 {{ // Before Gradio keeps it: its loader, gone once the page is there, asks for every frame until it is refused one.
   const next = requestAnimationFrame;
-  window.requestAnimationFrame = (callback) => (window.isRefused?.() ? 0 : next(callback));
+  window.requestAnimationFrame = (callback) => (window.refusesFrame?.() ? 0 : next(callback));
 }}
 </script>
 <title>{title}</title>

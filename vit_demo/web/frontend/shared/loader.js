@@ -4,6 +4,6 @@
 /** Ends that, once Gradio has made the page: for two frames the loader is refused its next one (see html_head.py). */
 export function stopLoader() {
   const page = /** @type {any} */ (window);
-  page.isRefused = () => new Error().stack?.includes("statustracker");
-  requestAnimationFrame(() => requestAnimationFrame(() => delete page.isRefused));
+  page.refusesFrame = () => new Error().stack?.includes("statustracker");
+  requestAnimationFrame(() => requestAnimationFrame(() => delete page.refusesFrame));
 }

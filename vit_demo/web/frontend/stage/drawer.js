@@ -218,14 +218,20 @@ function createList(list, methods, { onChange, retry, modes }) {
   return { update };
 }
 
+/** How many tokens there are, and of how many if squares are rubbed out. */
+const tokensOf = (count, gone) =>
+  gone
+    ? translate("{count} of {all}", { count: formatInteger(count), all: formatInteger(count + gone) })
+    : formatInteger(count);
+
 /** What one pass of this network costs for this picture. */
 function showCosts(host, result) {
-  const { rows, columns, numTokens, operations, milliseconds, device } = result ?? {};
+  const { rows, columns, numTokens, dropped, operations, milliseconds, device } = result ?? {};
   const time = { time: Math.max(1, Math.round(milliseconds)), device: translate(device ?? "") };
   const lines = result
     ? [
         [english("Squares (patches)"), `${formatInteger(rows)} × ${formatInteger(columns)}`],
-        [english("Tokens"), formatInteger(numTokens)],
+        [english("Tokens"), tokensOf(numTokens, dropped.length)],
         [english("Operations"), formatCount(operations)],
         [english("Time"), translate("{time} ms on {device}", time)],
       ]

@@ -33,6 +33,5 @@ export const styles = `
   .lesson:not([hidden]) ~ .explore :is(.mechanism, kbd, .ask) { display: none; }
   .lesson:not([hidden]) ~ .explore .said { height: auto; min-height: 36px; }
   .lesson:not([hidden]) ~ .explore .predictions { padding-bottom: 0; }
-  .lesson:not([hidden]) ~ .chapter { scroll-margin-top: 88px; }
   @container (max-width: 559px) { .lesson:not([hidden]) ~ .explore { --S: min(100cqw, 100svh - 500px); } }
 }`;

@@ -93,7 +93,7 @@ export function createLine(host, { onScrub }) {
     const colours = Object.fromEntries(
       ["text", "dim", "track", "accent", "surface"].map((name) => [name, style.getPropertyValue(`--line-${name}`)]),
     );
-    context.font = "600 15px system-ui, sans-serif";
+    context.font = `600 ${line.kind === "rope" && width < 300 ? 13 : 15}px system-ui, sans-serif`;
     context.textBaseline = "middle";
     context.textAlign = "center";
     if (line.kind === "strip") paintStrip(context, width, height, line, fullLength(), colours);

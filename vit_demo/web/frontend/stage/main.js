@@ -216,6 +216,7 @@ function followSection(stage) {
     const isNewTask = Boolean(task) && task !== lesson;
     if ((next === section && !isNewTask) || !stage.result) return;
     [section, lesson] = [next, task];
+    host.classList.toggle("tasked", Boolean(task));
     const isInSight = host.querySelector(".meaning .all"); // the list from which it was chosen
     if (section === "features" && !task && !isInSight) stage.parts.drawer.open(true);
     if (section !== "steps" && (isNewTask || !EXPLORE.includes(section))) scrollTo(0, 0);

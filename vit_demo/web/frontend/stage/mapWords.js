@@ -27,7 +27,9 @@ export function captionOf(drawing) {
     about: words.subject,
     subject: isOpening ? "" : words.subject,
     value,
-    rank: place ? translate("no. {place} of {all} at finding what the answer needs ›", { place, all }) : "",
+    rank: place
+      ? translate("of {all} kinds of map no. {place} at finding what the answer needs ›", { place, all })
+      : "",
     outdated: isOld ? translate("Still shown: *{method}*", { method: translate(method.label) }) : "",
     label: translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
       subject: plain(about),

@@ -139,7 +139,7 @@ const ENTRIES = {
   occlusion: ofClass(
     english("each square left out once"),
     english(
-      "How much the probability of *{name}* falls when one square is left out, as a logarithm: 0.7 halves it, 2.3 leaves a tenth. A square without colour may still matter: often a neighbour carries the same evidence.",
+      "How much less likely *{name}* becomes when one square is left out: 0.7 means half as likely, 2.3 a tenth. A square without colour may still matter: often a neighbour carries the same evidence.",
     ),
     occlusionReading,
     english("How much the score of *{name}* falls when one square is left out."),
@@ -213,9 +213,12 @@ function occlusionReading(result, view, patch, value) {
   if (againstOf(result, view)) return evidenceReading(result, view, patch, value);
   const { label, probability, scores } = targetOf(result, view.label);
   const left = scores === "none" ? probability - value : Math.min(1, probability * Math.exp(-value));
+  const [before, without] = [probability, left].map((each) => formatProbability(each, scores));
+  if (before === without)
+    return translate("without this square, {label} keeps *{probability}*", { label, probability: before });
   return translate("without this square, {label} has *{left}* instead of {probability}", {
     label,
-    left: formatProbability(left, scores),
-    probability: formatProbability(probability, scores),
+    left: without,
+    probability: before,
   });
 }

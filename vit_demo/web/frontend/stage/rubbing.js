@@ -45,8 +45,8 @@ const FLIPPED = english(
 
 export function withoutOf({ result, whole, change, doubt, isTurned, isTried, found }, count) {
   const values = { ...leading(result), count };
-  if (isTurned && doubt !== "sure") return translate(WITHOUT.leads, values);
-  if (isTurned && isTried && !isFound({ found, result })) return translate(FLIPPED, values);
+  if (isTurned && doubt === "unsure") return translate(WITHOUT.leads, values);
+  if (isTurned && doubt === "sure" && isTried && !isFound({ found, result })) return translate(FLIPPED, values);
   if (whole.dropped.length && change === "same") return translate(WITHOUT.other, values);
   if (change !== "same") return translate(WITHOUT[change === "unsure" ? doubt : change], values);
   const before = probabilityOf(whole.predictions[0]);
@@ -104,11 +104,16 @@ export function goalOf({ found, best, result, whole }, count) {
   return translate("No fewer are known. Can you make it say {label}?", { label: next.label });
 }
 
-/** The two leading answers, which pull at one rope; its scale is that of the logarithm of their odds. */
-export function ropeOf({ result, whole, doubt }) {
-  const [first, second] = result?.predictions ?? [];
-  if (!second || first.scores !== "softmax") return { kind: "none" };
-  const isBefore = second.index === whole.predictions[0].index;
+/**
+ * The two leading answers, which pull at one rope; its scale is that of the logarithm of their odds. Once the answer has turned,
+ * the one before it keeps its end.
+ */
+export function ropeOf({ result, whole, doubt, isTurned }) {
+  const [first, next] = result?.predictions ?? [];
+  if (!next || first.scores !== "softmax") return { kind: "none" };
+  const before = whole.predictions[0].index;
+  const second = (isTurned && result.predictions.find(({ index }) => index === before)) || next;
+  const isBefore = second.index === before;
   const names = [doubt === "sure" ? first.label : `${first.label}?`, second.label];
   const [left, right] = isBefore ? names.reverse() : names;
   const odds = first.probability / Math.max(second.probability, 1e-12);

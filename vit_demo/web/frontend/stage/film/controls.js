@@ -84,7 +84,7 @@ export function createControls({ find, host, picture }, act) {
     ofSquare.ariaPressed = String(query !== null);
     const { step } = beat.step;
     const place = { step: step + 1, all: NUM_STEPS, title: titleOf(step) };
-    setText(more, `${translate("Step {step} of {all}", place)} ›`);
+    setText(more, translate("More in step {step} ›", place));
     more.ariaLabel = more.title = translate("Step {step} of {all}: {title}.", place);
     keep.hidden = !isEnd;
     more.hidden = isEnd; // then all of them are offered

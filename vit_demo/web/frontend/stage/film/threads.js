@@ -147,7 +147,6 @@ function paintAnswer({ front, colours }, layout, { result, numbers, film }, bloc
   if (!answer) return;
   const [first] = result.predictions;
   const isSame = answer.index === first.index;
-  const label = block + 1 < numbers.depths - 1 && !isSame ? `${answer.label}?` : answer.label;
   const number = formatProbability(answer.probability, first.scores);
   const owns =
     film.collector < 0
@@ -163,13 +162,13 @@ function paintAnswer({ front, colours }, layout, { result, numbers, film }, bloc
   };
   const small = { align: "right", colour: colours.dim };
   if (answer.label.length <= 2) {
-    write(front, label, edge, y, { ...name, width: 26 });
+    write(front, answer.label, edge, y, { ...name, width: 26 });
     write(front, number, edge - 26, y + 1, { ...small, width: edge - 26 });
     return;
   }
   const hasNumber = layout.space >= 36;
   const height = layout.space - (hasNumber ? 20 : 2);
-  const high = write(front, label, edge, hasNumber ? y - 8 : y, { ...name, width: edge, height });
+  const high = write(front, answer.label, edge, hasNumber ? y - 8 : y, { ...name, width: edge, height });
   if (hasNumber) write(front, number, edge, y + high / 2, { ...small, width: edge });
 }
 

@@ -36,6 +36,7 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
   let wrapped = /** @type {any[]} */ ([]); // {node, block, head} of each head, while all are shown
   let rows = []; // rows[0] are the blocks, each the mean of its heads; the others are the heads'
   let expanded = false;
+  let written = ""; // the run whose answers stand below the blocks
   let isTask = false; // whether silent heads are what a task is about, and not in sight yet
 
   function build({ numBlocks, numHeads }) {
@@ -101,8 +102,10 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
     const answers = frame.answers?.isLive ? earlyOf(result) : answersOf(result);
     if ((answers || !result.predictions.length) && isNew(card, [shape, result.run, answers])) {
       writeAnswers(result, answers);
+      written = whole.run;
     }
     find(".answers").classList.toggle("late", !answers);
+    find(".answers").classList.toggle("other", written !== whole.run); // of the picture before
     mark(method, choices);
     if (!frame.answers?.isLive) heads?.draw(wrapped, { result, whole, choices, frame }, expanded);
     if (heads && isTask) requestAnimationFrame(() => find(".head.silent")?.scrollIntoView({ block: "center" }));

@@ -97,7 +97,7 @@ export function create(card, { request, methods, curves }) {
       return english("Send it");
     }
     save(map, picture, "square.png");
-    const done = url && (await copyText(url)) ? english("Saved; link copied.") : english("Saved.");
+    const done = url && (await copyText(url)) ? english("Picture saved, link copied.") : english("Picture saved.");
     setText(hint, done);
     return done;
   }
