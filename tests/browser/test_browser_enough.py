@@ -132,7 +132,7 @@ def test_who_changes_the_answer_is_told_with_how_many_squares_and_the_best_is_ke
     with page.expect_download() as download:
         headline.get_by_role("button", name="Send it").click()
     assert Image.open(download.value.path()).size == (1080, 1080)
-    headline.get_by_text("Saved; link copied.").wait_for()
+    headline.get_by_text("Picture saved, link copied.").wait_for()
     link = page.evaluate("navigator.clipboard.readText()")
     assert "/see/digit-8#" in link, "of which a preview shows the picture"
     other = open_page(window(kind="other visitor"), link)

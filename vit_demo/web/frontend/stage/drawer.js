@@ -139,7 +139,8 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   find(".drawer .close").addEventListener("click", leave);
   drawer.addEventListener("keydown", (event) => event.key === "Escape" && leave());
   documentEvents(drawer)("pointerdown", ({ target }) => {
-    const isInside = drawer.contains(target) || target.closest(".settings, .tooltip, .view, .acts, .line, .blocks");
+    const isInside =
+      drawer.contains(target) || target.closest(".settings, .tooltip, .view, .acts, .line, .blocks, .all");
     if (!drawer.hidden && !isInside && !room.matches) open(false);
   });
   return { update, open, retry: docs.retry };

@@ -4,7 +4,7 @@
 import { make, makeButton, setText } from "../../shared/dom.js";
 import { english, plain, translate } from "../../shared/language.js";
 import { placeOf } from "../format.js";
-import { NUM_STEPS, titleOf } from "../views/steps/texts.js";
+import { titleOf } from "../views/steps/texts.js";
 import { styles } from "./styles.js";
 
 const ICONS = {
@@ -83,9 +83,9 @@ export function createControls({ find, host, picture }, act) {
     ofAll.ariaPressed = String(query === null);
     ofSquare.ariaPressed = String(query !== null);
     const { step } = beat.step;
-    const place = { step: step + 1, all: NUM_STEPS, title: titleOf(step) };
+    const place = { step: step + 1, title: titleOf(step) };
     setText(more, translate("More in step {step} ›", place));
-    more.ariaLabel = more.title = translate("Step {step} of {all}: {title}.", place);
+    more.ariaLabel = more.title = translate("More in step {step}: {title}.", place);
     keep.hidden = !isEnd;
     more.hidden = isEnd; // then all of them are offered
     for (const [i, button] of ways.entries()) button.hidden = !isEnd || (i > 0 && !result.predictions.length);

@@ -33,6 +33,7 @@ export const html = `
       <button type="button" class="quiet" data-download="command">Copy the command</button>
     </div>
     <p class="hint" role="status"></p>
+    <p class="hint">A report in one file: the command with <code translate="no">--html report.html</code></p>
     <p class="hint">A folder of pictures: <code translate="no">vit-demo audit MODEL --pictures DIR --out SITE</code></p>
   </section>`;
 
