@@ -212,12 +212,11 @@ def test_on_a_phone_the_tour_has_one_bar_at_the_foot(window: Callable[..., Page]
     assert page.evaluate(at, 80) is None
     page.locator(".walk .primary").tap()
     page.wait_for_function("document.querySelector('.steps .count').textContent.includes('2')")
-    page.evaluate("scrollBy(0, document.querySelector('.steps').getBoundingClientRect().bottom - innerHeight + 40)")
-    page.wait_for_function(f"!({at})(10)")  # while its bar goes up, no other is below it
+    to_end = "scrollBy(0, document.querySelector('.steps').getBoundingClientRect().bottom - innerHeight + 40)"
+    # What is loaded later moves what is below it, so each look scrolls there; while the bar goes up, no other is below.
+    page.wait_for_function(f"({to_end}, !({at})(10))")
     assert page.locator(".handle").evaluate("e => getComputedStyle(e).visibility") == "hidden"
-    page.locator(".faithfulness h2").scroll_into_view_if_needed()
-    page.evaluate("document.querySelector('.faithfulness').scrollIntoView()")
-    page.wait_for_function(f"({at})(10) === 'handle'")
+    page.wait_for_function(f"(document.querySelector('.faithfulness').scrollIntoView(), ({at})(10) === 'handle')")
 
 
 CUT_OFF = """() => {
