@@ -214,9 +214,9 @@ function followSection(stage) {
     const next = choicesOf(stage).section;
     const { lesson: task } = pageState.get().view;
     const isNewTask = Boolean(task) && task !== lesson;
+    host.classList.toggle("tasked", Boolean(task));
     if ((next === section && !isNewTask) || !stage.result) return;
     [section, lesson] = [next, task];
-    host.classList.toggle("tasked", Boolean(task));
     const isInSight = host.querySelector(".meaning .all"); // the list from which it was chosen
     if (section === "features" && !task && !isInSight) stage.parts.drawer.open(true);
     if (section !== "steps" && (isNewTask || !EXPLORE.includes(section))) scrollTo(0, 0);

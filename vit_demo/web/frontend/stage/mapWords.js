@@ -28,7 +28,7 @@ export function captionOf(drawing) {
     subject: isOpening ? "" : words.subject,
     value,
     rank: place
-      ? translate("of {all} kinds of map no. {place} at finding what the answer needs ›", { place, all })
+      ? translate("no. {place} of {all} kinds of map at finding what the answer needs ›", { place, all })
       : "",
     outdated: isOld ? translate("Still shown: *{method}*", { method: translate(method.label) }) : "",
     label: translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
