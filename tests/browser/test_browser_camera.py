@@ -228,17 +228,21 @@ def test_a_server_that_is_busy_for_a_while_slows_the_camera_down_without_a_word(
 
 
 def test_rows_change_place_at_most_twice_a_second(filmed: Page):
+    """By the clock that the page itself has read, however late this machine is."""
     film(filmed)
     filmed.evaluate("""() => {
       window.changes = [];
-      new MutationObserver(() => window.changes.push(performance.now())).observe(
-        document.querySelector(".bars"), { childList: true },
-      );
+      const [bars, now] = [document.querySelector(".bars"), performance.now.bind(performance)];
+      performance.now = () => (window.read = now());
+      bars.replaceChildren = (...rows) => {
+        window.changes.push(window.read);
+        Element.prototype.replaceChildren.apply(bars, rows);
+      };
       setInterval(() => { window.filmed = window.filmed === "lion" ? "goldfish" : "lion"; }, 150);
     }""")
     filmed.wait_for_function("window.changes.length >= 4")
     times = filmed.evaluate("window.changes")
-    assert min(after - before for before, after in pairwise(times)) >= 495
+    assert min(after - before for before, after in pairwise(times)) >= 500
 
 
 def test_without_a_photo_the_picture_invites_to_choose_or_film_one(filmed: Page):

@@ -79,8 +79,9 @@ export function create(card, { pickClass }) {
   /** The rows of these classes, in this order; those that are there already glide, and keep their bars. */
   function arrange(indices, { isFixed, isLive, isFilm }) {
     const next = indices.join();
-    if (next === order || (isLive && !isFixed && !isFilm && performance.now() - swapped < SWAP)) return;
-    swapped = performance.now();
+    const now = performance.now();
+    if (next === order || (isLive && !isFixed && !isFilm && now - swapped < SWAP)) return;
+    swapped = now;
     order = next;
     const places = new Map(rows.map((row) => [row.index, row.item.offsetTop]));
     rows = indices.map((index) => rows.find((row) => row.index === index) ?? makeRow(index));
