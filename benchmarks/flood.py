@@ -224,7 +224,7 @@ async def compare(server: Server, digits: Sequence[str], acts: Sequence[Act], op
 
 async def run(server: Server, options: argparse.Namespace) -> list[str]:
     """Compares a visitor who draws, has photos explained and asks for the health, alone and beside each flood."""
-    digits, number = iter(drawings(int(60 * options.seconds))), itertools.count()
+    digits, number = iter(drawings(int(400 * options.seconds))), itertools.count()  # for 120 rows: each is new
     async with httpx.AsyncClient(base_url=server.url, timeout=240, headers=VISITOR) as client:
         visitor = Visitor(server, client, Record())
 
