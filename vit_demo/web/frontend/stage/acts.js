@@ -20,6 +20,17 @@ async function showFilm(stage, server, request) {
   }
 }
 
+/**
+ * Where "What is it?" stands open below the answer a letter is the first of a name, unless the keyboard is what one works with.
+ * Returns whether the field has the focus now, into which the letter goes.
+ */
+function focusName(host) {
+  const field = host.querySelector(".ask[data-kind=open] input");
+  if (!field?.checkVisibility({ visibilityProperty: true }) || document.querySelector(":focus-visible")) return false;
+  field.focus({ preventScroll: true });
+  return true;
+}
+
 /** Listens to them, for as long as the stage is on the page. */
 export function listenToActs(stage, server, request) {
   const { find, host, parts } = stage;
@@ -51,6 +62,7 @@ export function listenToActs(stage, server, request) {
     const { key, ctrlKey, metaKey, altKey, shiftKey, target } = event;
     const isTyped = target.matches?.("input:not([type=radio], [type=range], [type=checkbox]), textarea, select");
     if (event.defaultPrevented || altKey || isTyped || find(".explore").classList.contains("elsewhere")) return;
+    if (/^[\p{L}\p{N}]$/u.test(key) && !ctrlKey && !metaKey && focusName(host)) return;
     const isUndo = (ctrlKey || metaKey) && !shiftKey && key.toLowerCase() === "z";
     const verb = { d: "draw", r: "rub", l: "look" }[ctrlKey || metaKey ? "" : key.toLowerCase()];
     const isFilm = !ctrlKey && !metaKey && key.toLowerCase() === "f";

@@ -6,7 +6,16 @@ import { setConstants } from "../shared/constants.js";
 import { documentEvents, make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
 import { FIRST_VIEW } from "../shared/link.js";
-import { isAwaited, newResult, pageState, REPLACE, RESTORE, resultStatus, shownResult } from "../shared/pageState.js";
+import {
+  isAwaited,
+  newResult,
+  pageState,
+  REPLACE,
+  RESTORE,
+  resultStatus,
+  shownResult,
+  toTeach,
+} from "../shared/pageState.js";
 import { createReplyCache, createRequestIds, pause, SETTLE, sendRequest } from "../shared/requests.js";
 import { followLesson, listenToActs } from "./acts.js";
 import { createCaption } from "./caption.js";
@@ -75,6 +84,7 @@ export async function mount({ element, props, server, watch, ...given }) {
     if (!dataset.section) return;
     change(stage, { section: dataset.section });
     scrollTo(0, 0);
+    if (dataset.named) toTeach.publish(dataset.named);
   });
   find(".trust").hidden = !host.querySelector(".faithfulness");
   find(".trust").addEventListener("click", () => parts.views.find((each) => each.trust)?.trust());
@@ -217,8 +227,7 @@ function followSection(stage) {
     host.classList.toggle("tasked", Boolean(task));
     if ((next === section && !isNewTask) || !stage.result) return;
     [section, lesson] = [next, task];
-    const isInSight = host.querySelector(".meaning .all"); // the list from which it was chosen
-    if (section === "features" && !task && !isInSight) stage.parts.drawer.open(true);
+    if (section === "features" && !task) stage.parts.drawer.open(true);
     if (section !== "steps" && (isNewTask || !EXPLORE.includes(section))) scrollTo(0, 0);
     if (section === "steps") host.querySelector(".steps")?.scrollIntoView({ block: "start" });
   }
