@@ -421,7 +421,7 @@ def test_a_pencil_writes_an_8_with_live_answers_and_then_it_is_your_turn(
     assert told(page) == before and page.locator(".pencil").is_visible()
     page.evaluate("pass(1200)")
     wait_for(page, "document.querySelector('.pencil').style.opacity === '0'")
-    page.evaluate("pass(48)")
+    page.evaluate("pass(1200)")
     assert page.locator(".next-act").inner_text() == "Now you: draw a digit."
     assert "this 8" in page.locator(".mechanism").inner_text(), "it is nobody's"
     assert run_of(page) == page.evaluate(f"{STAGE}.current().run") and told(page) == before

@@ -71,7 +71,10 @@ export function paintPaper(canvas, /** @type {number[]} */ [width, height], look
     const inPixels = Object.fromEntries(Object.entries(view).map(([name, value]) => [name, value * density]));
     context.drawImage(inkSheet(canvas, strokes, inPixels, progress), 0, 0, width, height);
   }
-  const levels = [[within(seen, BLUR_COMES) * (1 - within(seen, BLUR_GOES)), true], [within(seen, PIXELS_COME), false]];
+  const levels = [
+    [within(seen, BLUR_COMES) * (1 - within(seen, BLUR_GOES)), true],
+    [within(seen, PIXELS_COME), false],
+  ];
   for (const [level, isBlurred] of levels) {
     Object.assign(context, { globalAlpha: level, imageSmoothingEnabled: isBlurred });
     if (result?.ink && level) draw(result.ink);
