@@ -138,7 +138,18 @@ def test_an_example_that_is_named_is_not_among_those_of_the_other_class(page: Pa
     ex = get_engine().explore_source(request.source, PRESETS["digits-small"], 7, request.fit)
     found = page.evaluate(f"Array.from({STAGE}.scene().map)")
     np.testing.assert_allclose(found, ex.heatmap("libra_fullgrad", "3", against="8").ravel(), atol=1e-3)
+    page.emulate_media(reduced_motion="no-preference")
+    page.evaluate("""() => {
+      const plain = document.startViewTransition.bind(document);
+      document.startViewTransition = (act) => {
+        const glide = plain(act);
+        glide.ready.then(() => { window.moved = document.getAnimations().map(({ effect }) => effect.pseudoElement); });
+      };
+    }""")
     page.locator(".teach-it").click()
+    page.wait_for_function(
+        "window.moved?.includes('::view-transition-group(picture)')"
+    )  # to the paper beside the classes
     page.locator("[data-teach=accuracy]", has_text="2 more “3”, please").wait_for()
     assert [boxes(page).nth(i).locator(".pictures img").count() for i in range(2)] == [1, 8]
 

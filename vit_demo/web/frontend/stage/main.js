@@ -36,6 +36,7 @@ import {
   choicesOf,
   chooseMode,
   createState,
+  glideToTeach,
   isPaper,
   keptClass,
   patchActions,
@@ -81,11 +82,12 @@ export async function mount({ element, props, server, watch, ...given }) {
     const { dataset } = target.closest("button") ?? target; // what is pressed may be a word in it
     if (dataset.show) showWord(stage, dataset.show);
     if (dataset.mode) chooseMode(stage, dataset.mode);
+    if (dataset.named) return toTeach.publish(dataset.named);
     if (!dataset.section) return;
     change(stage, { section: dataset.section });
     scrollTo(0, 0);
-    if (dataset.named) toTeach.publish(dataset.named);
   });
+  toTeach.subscribe(host, () => glideToTeach(stage));
   find(".trust").hidden = !host.querySelector(".faithfulness");
   find(".trust").addEventListener("click", () => parts.views.find((each) => each.trust)?.trust());
   find(".send").addEventListener("click", async ({ target }) => {

@@ -40,8 +40,6 @@ export function create(card, { change, redraw, methods }) {
       isUnfolded = false;
       return change({ section: FIRST_SECTION, plain: false, method: classMethod(methods), ...compared });
     }
-    change({ section: "teach" });
-    scrollTo(0, 0);
     toTeach.publish(name);
   });
 
