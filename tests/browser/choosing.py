@@ -154,11 +154,9 @@ def close_settings(page: Page | Frame) -> None:
 
 
 def method_button(page: Page, name: str) -> Locator:
-    """The radio button of what the picture shows, below a photo's words or in the drawer, which is then opened."""
+    """The radio button of what the picture shows, in the drawer, which is opened if it is not."""
     label = page.locator("b", has_text=re.compile(f"^{re.escape(name)}$"))
-    if not page.locator(".meaning .all").count():
-        settings(page)
-    return page.locator(".all .method", has=label).get_by_role("radio")
+    return settings(page).locator(".all .method", has=label).get_by_role("radio")
 
 
 def choose_method(page: Page, name: str) -> None:

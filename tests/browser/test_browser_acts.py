@@ -358,6 +358,23 @@ def test_a_key_presses_its_verb_wherever_one_is_but_in_a_field(hand: Hand) -> No
         assert page.locator(".stage").get_attribute("data-verb") == "rub"
 
 
+def test_a_name_that_is_typed_below_an_unsure_answer_goes_into_its_field(hand: Hand) -> None:
+    page = hand.page
+    page.locator(".again").click()
+    hand.draw([(0.2, 0.2), (0.8, 0.8)], [(0.8, 0.2), (0.2, 0.8)])
+    wait_until_done(page)
+    field = page.locator("[data-teach=name]")
+    page.wait_for_selector(".ask[data-kind=open]")
+    page.keyboard.type("rald")
+    assert field.input_value() == "rald" and page.locator(".stage").get_attribute("data-verb") == "draw"
+    field.fill("")
+    page.locator("[data-mode=draw]").focus()
+    page.keyboard.press("Tab")  # now the keyboard is what one works with
+    page.keyboard.press("l")
+    page.wait_for_selector(".stage[data-verb=look]")
+    assert field.input_value() == ""
+
+
 @pytest.fixture(scope="module")
 def moving(browser: Browser) -> Iterator[Callable[..., Page]]:
     """Opens an address for visitors who like motion, with time that passes as the test says."""
@@ -404,7 +421,7 @@ def test_a_pencil_writes_an_8_with_live_answers_and_then_it_is_your_turn(
     assert told(page) == before and page.locator(".pencil").is_visible()
     page.evaluate("pass(1200)")
     wait_for(page, "document.querySelector('.pencil').style.opacity === '0'")
-    page.evaluate("pass(48)")
+    page.evaluate("pass(1200)")
     assert page.locator(".next-act").inner_text() == "Now you: draw a digit."
     assert "this 8" in page.locator(".mechanism").inner_text(), "it is nobody's"
     assert run_of(page) == page.evaluate(f"{STAGE}.current().run") and told(page) == before

@@ -65,8 +65,9 @@ def test_what_is_enough_and_what_is_needed_are_pictures_of_their_own(wide: Page)
         label, share = ex.drop_patches(dropped).top(1)[0]
         number = percentage(share).replace("\u00a0", " ")
         says = f"{label} keeps {number}, at least 90 % of what it had."
-        assert (f"it says {label}: {number}." if figure else says) in words(shown)
-    assert f"Without these {len(needed.patches)} squares" in words(little.nth(1))
+        count = len(needed.patches)
+        leads = f"Without {count} square{'s' * (count > 1)} {label} leads: {number}."
+        assert (leads if figure else says) in words(shown)
     assert wide.evaluate(f"{STAGE}.current().dropped") == []
     assert wide.locator(".headline").inner_text() == headline
     assert wide.get_by_role("button", name="Tested").is_visible() and saved(wide, "SVG") == before

@@ -90,6 +90,53 @@ def test_all_settings_open_over_the_page_and_close_by_themselves(
     settings(page).get_by_text("Rollout", exact=True).click()
     assert drawer.is_visible(), "one more choice can follow"
     assert page.evaluate("document.querySelector('.stage').__stage.choices.method") == "rollout"
+    page.evaluate("location.hash = 'tab=photos'")
+    page.wait_for_function("document.querySelector('.stage').__stage.current()?.pixelated === false")
+    kinds = page.locator(".method").count()
+    assert kinds > 12 and drawer.locator(".method").count() == kinds, "all of a photo, too"
+
+
+def test_on_a_tablet_the_pens_stand_at_the_picture(window: Callable[..., Page], address: str) -> None:
+    page = window((820, 1180), "tablet")
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+    pens, view = (page.locator(each).bounding_box() for each in ("[data-pen=eraser]", ".view"))
+    assert pens and view and 0 <= view["y"] - (pens["y"] + pens["height"]) < 16
+    page.locator("[data-pen=eraser]").tap()
+    assert page.locator("[data-pen=eraser]").get_attribute("aria-pressed") == "true"
+    page.locator("[data-mode=rub]").tap()
+    page.locator("[data-pen=eraser]").wait_for(state="hidden")
+    assert page.locator(".view").bounding_box() == view, "their place stays free"
+    open_section(page, "Compare")
+    page.locator(".pad .tools").wait_for()
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_section(page, "Explore")
+    page.locator("#tabs .tools [data-pen=eraser]").wait_for()
+
+
+@pytest.mark.parametrize("size", [(390, 844), (390, 664)])
+def test_with_a_photo_nothing_lies_on_the_picture_of_a_phone_or_is_cut_by_its_bar(
+    window: Callable[..., Page], address: str, size: tuple[int, int]
+) -> None:
+    page = window(size, "phone")
+    page.goto(f"{address}#tab=photos")
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+
+    def edges(part: str) -> tuple[float, float]:
+        box = page.locator(part).first.bounding_box()
+        assert box
+        return box["y"], box["y"] + box["height"]
+
+    page.locator(".answers > span").first.wait_for(state="attached")
+    bar, picture = edges(".handle")[0], edges(".picture")
+    for way in ("choose", "live"):
+        assert edges(f".photo-ways [data-way={way}]")[1] <= picture[0], way
+    for part in (".verbs", ".cells canvas"):
+        assert edges(part)[1] <= bar, part
+    page.locator("[data-mode=rub]").tap()
+    page.wait_for_selector(".stage[data-verb=rub]")
+    assert edges(".verbs")[1] <= bar
+    assert edges(".fewest")[1] <= picture[0] and page.locator(".fewest").is_visible(), "it stands above the picture"
 
 
 IN_SIGHT = """(element) => {

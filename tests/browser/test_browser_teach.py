@@ -16,6 +16,7 @@ from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.method_docs import lesson
 from vit_demo.web.requests.parse import ResultRequest
+from vit_demo.weights import PRESETS
 from vit_demo.weights.kept_networks import trained_preset
 
 from .choosing import STAGE, open_page, open_section, wait_a_moment
@@ -127,8 +128,28 @@ def test_two_symbols_are_taught_looked_into_and_sent_by_a_link(page: Page, addre
 def test_an_example_that_is_named_is_not_among_those_of_the_other_class(page: Page, address: str) -> None:
     open_page(page, f"{address}#digit=8&patch_size=7")
     page.locator(".ask .link").click()
-    page.locator("[data-teach=name]").fill("3")
-    page.locator("[data-teach=name]").press("Enter")
+    page.wait_for_function("document.activeElement.dataset.teach === 'name'")
+    page.keyboard.type("3")
+    page.keyboard.press("Enter")
+    # A class that it knows: first it shows why not that one.
+    page.locator(".headline", has_text="Why not 3? It has ").wait_for()
+    page.wait_for_function(f"{STAGE}.scene().method.classSpecific && {STAGE}.scene().map")
+    request = ResultRequest.parse(page.evaluate(f"{STAGE}.current().source"))
+    ex = get_engine().explore_source(request.source, PRESETS["digits-small"], 7, request.fit)
+    found = page.evaluate(f"Array.from({STAGE}.scene().map)")
+    np.testing.assert_allclose(found, ex.heatmap("libra_fullgrad", "3", against="8").ravel(), atol=1e-3)
+    page.emulate_media(reduced_motion="no-preference")
+    page.evaluate("""() => {
+      const plain = document.startViewTransition.bind(document);
+      document.startViewTransition = (act) => {
+        const glide = plain(act);
+        glide.ready.then(() => { window.moved = document.getAnimations().map(({ effect }) => effect.pseudoElement); });
+      };
+    }""")
+    page.locator(".teach-it").click()
+    page.wait_for_function(
+        "window.moved?.includes('::view-transition-group(picture)')"
+    )  # to the paper beside the classes
     page.locator("[data-teach=accuracy]", has_text="2 more “3”, please").wait_for()
     assert [boxes(page).nth(i).locator(".pictures img").count() for i in range(2)] == [1, 8]
 

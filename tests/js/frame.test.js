@@ -87,6 +87,63 @@ test("one rule of doubt holds for every word and mark, whatever one does", () =>
   }
 });
 
+test("no answer that is less likely than all others together is said, however sure the server is", () => {
+  for (const task of ["digits", "photos"]) {
+    for (const [seven, three, doubt] of [
+      [0.43, 0.2, "unsure"],
+      [0.4999, 0.1, "unsure"],
+      [0.5, 0.2, "sure"],
+    ]) {
+      const result = ten(seven, three, { confident: true, pixelated: task === "digits" });
+      assert.equal(doubtOf(result), doubt);
+      const isSure = doubt === "sure";
+      const drawn = frame({ task, result, moments: momentsOf([result, 1, 0]) });
+      const whole = ten(0.945, 0.01, { pixelated: task === "digits" });
+      const rubbed = frame({ verb: "rub", task, result: { ...result, dropped: [4] }, whole });
+      for (const { headline, mechanism, answers } of [drawn, rubbed]) {
+        assert.equal(/says|sees/.test(headline.text), isSure, headline.text);
+        assert.equal(/ says /.test(mechanism), isSure, mechanism);
+        assert.equal(answers.isUnsure, !isSure);
+      }
+      assert.equal([rubbed.line.left, rubbed.line.right].includes("7?"), !isSure);
+      if (task === "digits") assert.equal(drawn.line.guesses[0].isSure, isSure);
+      assert.equal(drawn.ask, isSure ? "folded" : "open");
+    }
+  }
+});
+
+test("of a class that is compared with another it is told why not that one, with both probabilities", () => {
+  const result = resultOf([0.05, 0.6, 0.35], { pixelated: false });
+  const compared = (label, against, part = {}) =>
+    frame({
+      task: "photos",
+      result,
+      isCompared: true,
+      choices: { pinned: null, hovered: null, label, against },
+      ...part,
+    });
+  const why = compared(2, 1);
+  assert.equal(plain(why.headline.text), "Why not 2? It has 35.0 %, 1 60.0 %.");
+  assert.equal(why.why, "2", "which can be taught");
+  assert.equal(plain(compared(1, 2).headline.text), "1 comes first: 60.0 %; 2 has 35.0 %.");
+  const before = resultOf([0.9, 0.05, 0.05]);
+  const drawn = { task: "digits", moments: momentsOf([before, 1, 0], [result, 2, 400]) };
+  assert.equal(compared(2, 1, drawn).headline.was, "", "and nothing before it");
+  const others = [
+    compared(2, 2),
+    compared(2, 9),
+    compared(null, 2),
+    compared(2, 1, { isCompared: false }),
+    compared(2, 1, { live: true }),
+    compared(2, 1, { isFilm: true }),
+    compared(2, 1, { verb: "rub", result: { ...result, dropped: [3] }, whole: result }),
+  ];
+  for (const { headline, why } of others) {
+    assert.equal(why, null);
+    assert.doesNotMatch(headline.text, /Why|comes first/);
+  }
+});
+
 test("the moment at which another class leads is one, live and after, and is not called unsure", () => {
   const whole = ten(0.95);
   for (const [seven, three, doubt] of DOUBTS) {
@@ -343,6 +400,30 @@ test("who changes the answer is told with how many squares, and what to try next
   assert.equal(said({ best: 2, found }), "You made it say 3 by rubbing out 3 squares. The fewest known: 2.");
   const last = "You made it say 3 by rubbing out 2 squares. No fewer are known. Can you make it say 0?";
   assert.equal(said({ found }, [1, 3]), last);
+  const two = (part, dropped) => {
+    const [one, other] = [
+      [0.1, 0.9, { dropped }],
+      [0.95, 0.05],
+    ];
+    return said(
+      { whole: resultOf([other[0], other[1]]), ...part },
+      dropped,
+      resultOf([one[0], one[1]], { dropped, confident: true }),
+    );
+  };
+  for (const [part, dropped] of [
+    [{ found }, [1, 3]],
+    [{}, [1]],
+    [{ found: { ...found, is_minimal: false } }, [1]],
+  ]) {
+    assert.doesNotMatch(
+      two(part, dropped),
+      /fewer\?/,
+      "with two classes, too, it is never asked where none is possible",
+    );
+  }
+  assert.match(two({ found }, [1, 3]), /No fewer are known\.$/);
+  assert.match(two({}, [1, 3]), /fewer\?$/);
   const photo = ten(0.02, 0.9, { dropped: [1, 2, 3], pixelated: false });
   assert.equal(said({}, [], photo), "You made it say 3 by rubbing out 3 squares. Can you do it with fewer?");
   assert.match(

@@ -7,7 +7,7 @@ import { createMotion } from "../../vit_demo/web/frontend/stage/motion.js";
 import { placeOfBox } from "../../vit_demo/web/frontend/stage/paper.js";
 
 const box = { left: 0.2, top: 0.1, side: 0.5 };
-const wanted = (part = {}) => ({ seen: 0, box, follows: false, dropped: new Set(), ...part });
+const wanted = (part = {}) => ({ seen: 0, box, dropped: new Set(), ...part });
 
 /** Steps of 16 ms, from a time on, until nothing moves: all that was shown. */
 function run(motion, next, start, still = false) {
@@ -50,15 +50,38 @@ test("a glide that is taken back returns from where it is", () => {
   assert.equal(motion.step(wanted({ seen: 0 }), 250, false).seen, there);
 });
 
-test("the squares follow the ink while one draws, and are where they belong else", () => {
+test("a glide of a page that was busy goes on from where it was", () => {
+  const motion = createMotion();
+  motion.step(wanted(), 0, false);
+  const levels = [100, 116, 900, 1700].map((now) => motion.step(wanted({ seen: 1 }), now, false).seen);
+  assert.ok(levels[1] < 0.02, "it has just begun");
+  for (const [i, level] of levels.entries()) assert.ok(!i || level - levels[i - 1] < 0.3, `${levels}`);
+});
+
+test("the squares follow the ink with each answer, also with the last, and never jump", () => {
   const motion = createMotion();
   motion.step(wanted(), 0, false);
   const next = { left: 0.4, top: 0.3, side: 0.3 };
-  const shown = run(motion, wanted({ box: next, follows: true }), 16);
-  assert.ok(shown.length > 3 && shown[0].box.left > box.left && shown[0].box.left < next.left);
-  assert.deepEqual(shown.at(-1).box, next);
-  assert.deepEqual(motion.step(wanted({ box }), 900, false).box, box, "a finished picture jumps nowhere else");
-  assert.equal(motion.step(wanted({ box: null }), 916, false).box, null, "a photo has none");
+  let [last, now] = [box, 0];
+  for (let answer = 1; answer <= 12; answer++) {
+    // An answer each 32 ms, which moves them there and back as those of a real stroke do.
+    const place = answer % 2 ? next : box;
+    for (const end = now + 32; now < end; ) {
+      now += 16;
+      const shown = motion.step(wanted({ box: place }), now, false);
+      for (const [name, from] of Object.entries(last)) {
+        assert.ok(Math.abs(shown.box[name] - from) <= 0.13 * Math.abs(next[name] - box[name]), name);
+      }
+      last = shown.box;
+    }
+  }
+  const shown = run(motion, wanted({ box: next }), now + 16);
+  assert.ok(shown.length > 12 && shown.length < 60, `${shown.length} steps`);
+  assert.deepEqual(shown.at(-1).box, next, "they are where they belong at the end");
+  assert.equal(motion.step(wanted({ box: null }), 4000, false).box, null, "a photo, and a new drawing, have none");
+  assert.deepEqual(motion.step(wanted(), 4016, false).box, box, "and the first ones are just there");
+  motion.step(wanted({ seen: 1 }), 4032, true);
+  assert.deepEqual(motion.step(wanted({ seen: 1, box: next }), 4048, false).box, next, "as behind the picture");
 });
 
 test("a square that is rubbed out is lifted once, and one that is back lies still", () => {
@@ -75,7 +98,7 @@ test("with reduced motion everything is there with its first frame", () => {
   const motion = createMotion();
   motion.step(wanted(), 0, true);
   const next = { left: 0.4, top: 0.3, side: 0.3 };
-  const shown = motion.step(wanted({ seen: 1, box: next, follows: true, dropped: new Set([1]) }), 16, true);
+  const shown = motion.step(wanted({ seen: 1, box: next, dropped: new Set([1]) }), 16, true);
   assert.deepEqual([shown.seen, shown.box, shown.lifted.size, shown.moves], [1, next, 0, false]);
 });
 

@@ -3,9 +3,11 @@
 
 import { makeButton, onFiles, rove } from "../shared/dom.js";
 import { english, languageChange, translate } from "../shared/language.js";
-import { modelInput } from "../shared/pageState.js";
+import { modelInput, pageState, shownResult } from "../shared/pageState.js";
 import { createPadCanvas, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
 import { fileOf, sketch } from "./sketch.js";
+
+const TABLET = "(min-width: 601px) and (max-width: 900px) and (min-height: 560px)"; // as in page.css
 
 /**
  * Starts the pad in its element. `onPhoto(file)` gets a photo of a digit, and `photos` has those of uploads. `say(sentence, onOffer)`
@@ -13,7 +15,9 @@ import { fileOf, sketch } from "./sketch.js";
  */
 export function createPad(element, { photos, onPhoto }) {
   const find = (selector) => element.querySelector(selector);
-  const [canvas, photo, file] = [".paper", ".photo", "input"].map(find);
+  const [canvas, photo, file, tools] = [".paper", ".photo", "input", ".tools"].map(find);
+  const pens = [...tools.querySelectorAll("[data-pen]")];
+  const [undo, clear] = ["undo", "clear"].map((name) => find(`[data-action=${name}]`));
   const paper = createPadCanvas(canvas);
 
   function refresh() {
@@ -26,37 +30,46 @@ export function createPad(element, { photos, onPhoto }) {
     photo.classList.toggle("seen", !own);
     if (address && photo.src !== address) photo.src = address;
     find(".hint").classList.toggle("faded", !isEmpty);
-    find("[data-action=undo]").disabled = !sketch.canUndo();
-    find("[data-action=clear]").disabled = isEmpty;
-    for (const button of element.querySelectorAll("[data-pen]")) {
+    undo.disabled = !sketch.canUndo();
+    clear.disabled = isEmpty;
+    for (const button of pens) {
       button.setAttribute("aria-pressed", String(button.dataset.pen === sketch.pen()));
     }
     element.querySelectorAll(".example").forEach((button, digit) => {
       button.setAttribute("aria-label", translate("Example {digit}", { digit }));
       button.setAttribute("aria-pressed", String(picture?.digit === digit && !sketch.isDrawing()));
     });
-    for (const group of [".tools", ".digits"]) rove(find(group));
+    for (const group of [tools, find(".digits")]) rove(group);
     paper.show(sketch.strokes());
   }
 
   listenToKeys(canvas, find(".nib"), sketch); // first: a pointer ends the keyboard's stroke
   listenToPointer(canvas, sketch);
   listenToUndo(element, sketch.undo, sketch.isHeld);
-  find("[data-action=undo]").addEventListener("click", sketch.undo);
-  find("[data-action=clear]").addEventListener("click", sketch.clear);
+  undo.addEventListener("click", sketch.undo);
+  clear.addEventListener("click", sketch.clear);
   find("[data-action=photo]").addEventListener("click", () => file.click());
   onFiles(file, onPhoto);
   photo.addEventListener("error", () => {
     if (photos.delete(sketch.picture()?.upload)) refresh();
   });
-  for (const button of element.querySelectorAll("[data-pen]")) {
-    button.addEventListener("click", () => sketch.choosePen(button.dataset.pen));
-  }
+  for (const button of pens) button.addEventListener("click", () => sketch.choosePen(button.dataset.pen));
   for (let digit = 0; digit < 10; digit++) {
     find(".digits").append(makeButton(() => sketch.example(digit), { className: "example" }, String(digit)));
   }
 
   for (const each of [sketch, modelInput, languageChange]) each.subscribe(element, refresh);
+
+  /** On a tablet the tools stand at the picture on which one draws, not above the model. */
+  const tablet = matchMedia(TABLET);
+  function place() {
+    const isOnPicture = !["compare", "teach"].includes(pageState.get()?.view.section ?? "");
+    const acts = tablet.matches && isOnPicture && document.querySelector(".explore .acts");
+    if (acts && !acts.contains(tools)) acts.append(tools);
+    else if (!acts && !element.contains(tools)) find(".sheet").after(tools);
+  }
+  tablet.addEventListener("change", place);
+  for (const each of [pageState, shownResult]) each.subscribe(element, place);
 
   /** Shows a sentence about a photo; `onOffer` is called if the visitor wants to see it as one of anything. */
   function say(sentence, onOffer = /** @type {(() => void) | null} */ (null)) {

@@ -20,6 +20,14 @@ async function showFilm(stage, server, request) {
   }
 }
 
+/** Where "What is it?" stands open below the answer its field gets the focus, so that a letter goes into it; returns whether it does. */
+function focusName(host) {
+  const field = host.querySelector(".ask[data-kind=open] input");
+  if (!field?.checkVisibility({ visibilityProperty: true })) return false;
+  field.focus({ preventScroll: true });
+  return true;
+}
+
 /** Listens to them, for as long as the stage is on the page. */
 export function listenToActs(stage, server, request) {
   const { find, host, parts } = stage;
@@ -47,10 +55,17 @@ export function listenToActs(stage, server, request) {
     if (host.classList.contains("invites") && !target.closest("button")) photoAct.publish("choose");
   });
   photoNews.subscribe(host, () => redraw(stage));
-  documentEvents(host)("keydown", (event) => {
+  let isByHand = false; // whether it is the pointer that one works with, not the keyboard
+  const listen = documentEvents(host);
+  listen("pointerdown", () => {
+    isByHand = true;
+  });
+  listen("keydown", (event) => {
     const { key, ctrlKey, metaKey, altKey, shiftKey, target } = event;
+    if (key === "Tab" || key.startsWith("Arrow")) isByHand = false;
     const isTyped = target.matches?.("input:not([type=radio], [type=range], [type=checkbox]), textarea, select");
     if (event.defaultPrevented || altKey || isTyped || find(".explore").classList.contains("elsewhere")) return;
+    if (isByHand && /^[\p{L}\p{N}]$/u.test(key) && !ctrlKey && !metaKey && focusName(host)) return;
     const isUndo = (ctrlKey || metaKey) && !shiftKey && key.toLowerCase() === "z";
     const verb = { d: "draw", r: "rub", l: "look" }[ctrlKey || metaKey ? "" : key.toLowerCase()];
     const isFilm = !ctrlKey && !metaKey && key.toLowerCase() === "f";

@@ -138,9 +138,9 @@ const enoughWords = ({ predictions: [{ label, scores }] }, { patches, probabilit
     },
   );
 
-/** How few squares the answer cannot do without, and what it is then. */
+/** How few squares the answer cannot do without, and what leads then, however surely. */
 const neededWords = ({ predictions: [{ scores }] }, { patches, prediction, predicted_probability: probability }) =>
   translate(
-    "Without this 1 square it says *{name}*: {probability}.|Without these {count} squares it says *{name}*: {probability}.",
-    { count: patches.length, name: translateName(prediction), probability: formatProbability(probability, scores) },
+    "Without 1 square *{label}* leads: {probability}.|Without {count} squares *{label}* leads: {probability}.",
+    { count: patches.length, label: translateName(prediction), probability: formatProbability(probability, scores) },
   );

@@ -25,8 +25,9 @@ export function formatProbability(value, scores = "softmax") {
 /** The probability of a prediction of a result. */
 export const probabilityOf = ({ probability, scores }) => formatProbability(probability, scores);
 
-/** Whether the network is unsure of its answer. */
-export const isUnsure = ({ confident, predictions: [first] }) => !confident && first?.scores === "softmax";
+/** Whether the network is unsure of its answer: of any that is less likely than all others together. */
+export const isUnsure = ({ confident, predictions: [first] }) =>
+  first?.scores === "softmax" && (!confident || first.probability < 0.5);
 
 /** What a logit becomes; see scores.py. */
 export function scoreOf(logit, scores, logsumexp) {

@@ -4,7 +4,7 @@
 
 import { constants } from "../shared/constants.js";
 import { english, translate } from "../shared/language.js";
-import { barOf, isUnsure, placeOf, probabilityOf } from "./format.js";
+import { againstOf, barOf, isUnsure, placeOf, probabilityOf, targetOf } from "./format.js";
 import { QUESTION, stateOf, toldOf } from "./guess.js";
 import { captionOf, PAPER, scaleOf } from "./mapWords.js";
 import { guessesOf } from "./moments.js";
@@ -57,7 +57,7 @@ export const countOf = (result, whole) => result.dropped.length - whole.dropped.
  * the result is one of a stroke that is still being drawn, `moments` is what was said before, `at` the one that is looked at;
  * `found` is what a search for the fewest squares found, with the squares that are rubbed out then; `isTried` whether the visitor
  * has rubbed any out, `best` with how few he has changed the answer before, `beat` with how few somebody else has; `guess` the square that was marked as the one that is needed most, with what is lost without each; `isFilm` whether the film is in its place; `invites` whether the
- * drawing was the page's own; `drawing` is what is painted, with all that its caption is made from; `isOwn` whether it is the visitor's, `taught` what the network was taught first, if it was; `isLooking` whether the map can be that of a square.
+ * drawing was the page's own; `drawing` is what is painted, with all that its caption is made from; `isOwn` whether it is the visitor's, `taught` what the network was taught first, if it was; `isLooking` whether the map can be that of a square, `isCompared` whether it can compare two classes.
  *
  * @param {any} given
  */
@@ -66,6 +66,7 @@ export function frameOf(given) {
   const guesses = given.task === "digits" ? guessesOf(given.moments ?? [], isUnsure) : [];
   const of = { ...given, guesses, doubt: result && doubtOf(result), change: result && changeOf(result, whole) };
   of.isTurned = Boolean(result) && isTurned(of, result && doubtOf(whole));
+  of.why = result && whyOf(of);
   return {
     headline: { was: wasOf(of), text: headlineOf(of), next: nextOf(of) },
     mechanism: result ? mechanismOf(of) : "",
@@ -73,6 +74,7 @@ export function frameOf(given) {
     line: verb === "rub" ? ropeOf(of) : stripOf(of),
     doubt: of.doubt,
     ask: askOf(of),
+    why: of.why?.name ?? null,
     guess: stateOf(of),
     isTurned: of.isTurned,
     isFlip: Boolean(isFlipped(of)),
@@ -119,13 +121,14 @@ function headlineOf(of) {
   if (result.silent.length) return withoutHeadsOf(of);
   if (count > 0) return withoutOf(of, count);
   if (stateOf(of) === "told") return toldOf(of);
+  if (of.why) return of.why.text;
   if (of.doubt === "none") return english("This network has no classes: it turns each square into a list of numbers.");
   return nowOf(of);
 }
 
 /** What was said while the ink was shorter, if the headline tells it. */
-const toldBefore = ({ verb, guesses, at, result }) =>
-  verb === "draw" && at === null && !result.dropped.length && !result.silent.length
+const toldBefore = ({ verb, guesses, at, result, why }) =>
+  verb === "draw" && at === null && !result.dropped.length && !result.silent.length && !why
     ? guesses.slice(0, -1).slice(-MOST_LEADING)
     : [];
 
@@ -137,6 +140,23 @@ const wasOf = (of) => {
 function nowOf(of) {
   const now = toldBefore(of).length ? NOW_AT_LAST : of.result.pixelated ? NOW : NOW_OF_PHOTO;
   return translate(now[of.doubt], leading(of.result));
+}
+
+/** Why not a class that was chosen, or why it, where the map compares it with another: {text, name}; or null. */
+function whyOf({ result, whole, live, at, isFilm, isCompared, choices }) {
+  const other = isCompared && choices.label !== null && againstOf(result, choices);
+  if (!other || isFilm || live || at !== null || !isWhole(result, whole)) return null;
+  const one = targetOf(result, choices.label);
+  const [first] = result.predictions;
+  const values = {
+    ...{ one: one.label, share: probabilityOf(one) },
+    ...{ other: other.label, otherShare: probabilityOf(other) },
+  };
+  const text =
+    one === first
+      ? translate("*{one}* comes first: {share}; *{other}* has {otherShare}.", values)
+      : translate("Why not *{one}*? It has {share}, *{other}* {otherShare}.", values);
+  return { text, name: one.name };
 }
 
 /** Whether what a square looks at can be said: one is chosen, and not rubbed out. */

@@ -4,6 +4,7 @@
 
 import { setText } from "../shared/dom.js";
 import { plain, translate } from "../shared/language.js";
+import { fit, write } from "./film/labels.js";
 
 const SURE = 0.2; // the probability from which a part of the strip has a colour
 const NARROWEST = 16; // CSS pixels of a guess that is named
@@ -64,9 +65,8 @@ export function createLine(host, { onScrub }) {
     host.dataset.kind = line.kind;
     const isStrip = line.kind === "strip";
     setText(words, line.kind === "rope" ? line.words : isStrip && !line.parts.length ? line.hint : "");
-    // Long names stand at the ends of the rope, too.
+    // The names stand at the ends of the rope, too.
     if (line.kind === "rope" && words.scrollWidth > words.clientWidth) setText(words, line.short);
-    canvas.title = line.kind === "rope" ? plain(line.words) : ""; // of names that are cut
     const attributes = isStrip
       ? { role: "slider", "aria-label": line.hint, "aria-valuetext": line.words, "aria-valuemin": 0 }
       : { role: line.kind === "rope" ? "img" : "none", "aria-label": plain(line.words ?? "") };
@@ -93,7 +93,7 @@ export function createLine(host, { onScrub }) {
     const colours = Object.fromEntries(
       ["text", "dim", "track", "accent", "surface"].map((name) => [name, style.getPropertyValue(`--line-${name}`)]),
     );
-    context.font = `600 ${line.kind === "rope" && width < 300 ? 13 : 15}px system-ui, sans-serif`;
+    context.font = "600 15px system-ui, sans-serif";
     context.textBaseline = "middle";
     context.textAlign = "center";
     if (line.kind === "strip") paintStrip(context, width, height, line, fullLength(), colours);
@@ -149,18 +149,18 @@ function paintStrip(context, width, height, { parts, guesses, at }, full, colour
 /** A name if it fits. */
 const fitted = (context, name, room) => (context.measureText(name).width <= room - 2 ? name : "");
 
-/** A rope with a knot between two names; the middle, where both are as likely, has a tick. */
+/** A rope with a knot between two names, which are whole; the middle, where both are as likely, has a tick. */
 function paintRope(context, width, height, { left, right, place }, colours) {
-  const y = height - 9;
-  const [nameLeft, nameRight] = [left, right].map((name) => short(context, name, width / 3));
-  const [start, end] = [context.measureText(nameLeft).width + 10, width - context.measureText(nameRight).width - 10];
+  const room = { width: width / 3, height, size: width < 300 ? 13 : 15, weight: 600 };
+  const ends = [left, right].map((name) => {
+    const { lines } = fit(context, name, room);
+    return { lines: lines.length, width: Math.max(...lines.map((line) => context.measureText(line).width)) };
+  });
+  const y = height - (ends.some(({ lines }) => lines > 1) ? height / 2 : 9);
+  const [start, end] = [ends[0].width + 10, width - ends[1].width - 10];
   const knot = (start + end) / 2 - (place * (end - start - 16)) / 2;
-  context.fillStyle = place >= 0 ? colours.accent : colours.dim;
-  context.textAlign = "left";
-  context.fillText(nameLeft, 0, y);
-  context.fillStyle = place < 0 ? colours.accent : colours.dim;
-  context.textAlign = "right";
-  context.fillText(nameRight, width, y);
+  write(context, left, 0, y, { ...room, colour: place >= 0 ? colours.accent : colours.dim });
+  write(context, right, width, y, { ...room, align: "right", colour: place < 0 ? colours.accent : colours.dim });
   context.lineCap = "round";
   for (const [from, to, isAhead] of [
     [start, knot, place >= 0],
@@ -181,10 +181,4 @@ function paintRope(context, width, height, { left, right, place }, colours) {
   context.beginPath();
   context.arc(knot, y, 6, 0, 2 * Math.PI);
   context.fill();
-}
-
-function short(context, name, room) {
-  let shown = name;
-  while (shown.length > 2 && context.measureText(shown).width > room) shown = `${shown.slice(0, -2)}…`;
-  return shown;
 }

@@ -6,7 +6,16 @@ import { setConstants } from "../shared/constants.js";
 import { documentEvents, make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
 import { FIRST_VIEW } from "../shared/link.js";
-import { isAwaited, newResult, pageState, REPLACE, RESTORE, resultStatus, shownResult } from "../shared/pageState.js";
+import {
+  isAwaited,
+  newResult,
+  pageState,
+  REPLACE,
+  RESTORE,
+  resultStatus,
+  shownResult,
+  toTeach,
+} from "../shared/pageState.js";
 import { createReplyCache, createRequestIds, pause, SETTLE, sendRequest } from "../shared/requests.js";
 import { followLesson, listenToActs } from "./acts.js";
 import { createCaption } from "./caption.js";
@@ -27,6 +36,7 @@ import {
   choicesOf,
   chooseMode,
   createState,
+  glideToTeach,
   isPaper,
   keptClass,
   patchActions,
@@ -72,10 +82,12 @@ export async function mount({ element, props, server, watch, ...given }) {
     const { dataset } = target.closest("button") ?? target; // what is pressed may be a word in it
     if (dataset.show) showWord(stage, dataset.show);
     if (dataset.mode) chooseMode(stage, dataset.mode);
+    if (dataset.named) return toTeach.publish(dataset.named);
     if (!dataset.section) return;
     change(stage, { section: dataset.section });
     scrollTo(0, 0);
   });
+  toTeach.subscribe(host, () => glideToTeach(stage));
   find(".trust").hidden = !host.querySelector(".faithfulness");
   find(".trust").addEventListener("click", () => parts.views.find((each) => each.trust)?.trust());
   find(".send").addEventListener("click", async ({ target }) => {
@@ -217,8 +229,7 @@ function followSection(stage) {
     host.classList.toggle("tasked", Boolean(task));
     if ((next === section && !isNewTask) || !stage.result) return;
     [section, lesson] = [next, task];
-    const isInSight = host.querySelector(".meaning .all"); // the list from which it was chosen
-    if (section === "features" && !task && !isInSight) stage.parts.drawer.open(true);
+    if (section === "features" && !task) stage.parts.drawer.open(true);
     if (section !== "steps" && (isNewTask || !EXPLORE.includes(section))) scrollTo(0, 0);
     if (section === "steps") host.querySelector(".steps")?.scrollIntoView({ block: "start" });
   }

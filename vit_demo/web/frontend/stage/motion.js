@@ -3,12 +3,13 @@
 // squares that are being rubbed out. Numbers never move: what is written is what the network gave.
 
 const GLIDE = 300; // milliseconds of a change of verb
-const FOLLOW = 55; // milliseconds in which two thirds of a distance are gone
+const LONGEST = 50; // milliseconds of one step: a page that was busy goes on from where it was, and jumps nowhere
+const FOLLOW = 120; // milliseconds in which two thirds of a distance are gone
 const LIFT = 110; // the same of a square that is rubbed out
 const NEAR = 0.002; // what is this close is there
 
 export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-const ease = (/** @type {number} */ share) => (share < 0.5 ? 4 * share ** 3 : 1 - (2 - 2 * share) ** 3 / 2);
+const ease = (/** @type {number} */ share) => (1 - Math.cos(Math.PI * share)) / 2;
 
 /**
  * Keeps what is shown on its way to what is wanted: `seen` is 0 for the paper and 1 for the network's picture, `box` is
@@ -17,27 +18,26 @@ const ease = (/** @type {number} */ share) => (share < 0.5 ? 4 * share ** 3 : 1 
  * whether it `moves`.
  */
 export function createMotion() {
-  let glide = { from: 0, to: /** @type {number | null} */ (null), start: 0 };
+  let glide = { from: 0, to: /** @type {number | null} */ (null), passed: 0 };
   let [seen, last] = [0, 0];
   let box = /** @type {any} */ (null);
   let before = new Set();
   const lifted = new Map();
 
   function step(wanted, now, still = isStill()) {
-    const passed = Math.min(50, now - last);
+    const passed = Math.min(LONGEST, now - last);
     last = now;
-    if (wanted.seen !== glide.to) {
-      glide = { from: glide.to === null || still ? wanted.seen : seen, to: wanted.seen, start: now };
-    }
-    const share = Math.min(1, (now - glide.start) / GLIDE);
-    seen = glide.from + (wanted.seen - glide.from) * ease(share);
+    if (wanted.seen === glide.to) glide.passed += passed;
+    else glide = { from: glide.to === null || still ? wanted.seen : seen, to: wanted.seen, passed: 0 };
+    const share = Math.min(1, glide.passed / GLIDE);
+    seen = share < 1 ? glide.from + (wanted.seen - glide.from) * ease(share) : wanted.seen;
     let moves = seen !== wanted.seen;
     const follow = (from, to, pace) => {
       const next = still || Math.abs(to - from) < NEAR ? to : from + (to - from) * (1 - Math.exp(-passed / pace));
       if (next !== to) moves = true;
       return next;
     };
-    if (!box || !wanted.box || !wanted.follows) ({ box } = wanted);
+    if (!box || !wanted.box || seen === 1) ({ box } = wanted);
     else
       box = Object.fromEntries(Object.entries(wanted.box).map(([name, to]) => [name, follow(box[name], to, FOLLOW)]));
     for (const patch of wanted.dropped) if (!before.has(patch)) lifted.set(patch, 0);

@@ -8,8 +8,10 @@ import { patchBox } from "../shared/geometry.js";
 import { heatCanvas, paperColour } from "./heatmapColours.js";
 import { hatchPatches, outlinePatch, paintGrid } from "./picture.js";
 
-const INK_GOES = [0.45, 0.95]; // between these shares of the glide the ink fades
-const PIXELS_COME = [0.25, 0.85];
+const INK_GOES = [0.3, 0.85]; // between these shares of the glide the strokes fade
+const BLUR_COMES = [0.05, 0.55]; // what the network gets, at first without edges
+const BLUR_GOES = [0.75, 1];
+const PIXELS_COME = [0.45, 0.95];
 const THREAD = 1.1; // of an even share; what is below has no thread
 const THREAD_WIDTH = 44; // CSS pixels of all attention
 const RISE = 18; // CSS pixels by which a square that is rubbed out goes up
@@ -69,9 +71,14 @@ export function paintPaper(canvas, /** @type {number[]} */ [width, height], look
     const inPixels = Object.fromEntries(Object.entries(view).map(([name, value]) => [name, value * density]));
     context.drawImage(inkSheet(canvas, strokes, inPixels, progress), 0, 0, width, height);
   }
-  context.imageSmoothingEnabled = false;
-  context.globalAlpha = within(seen, PIXELS_COME);
-  if (result?.ink && seen > 0) draw(result.ink);
+  const levels = [
+    [within(seen, BLUR_COMES) * (1 - within(seen, BLUR_GOES)), true],
+    [within(seen, PIXELS_COME), false],
+  ];
+  for (const [level, isBlurred] of levels) {
+    Object.assign(context, { globalAlpha: level, imageSmoothingEnabled: isBlurred });
+    if (result?.ink && level) draw(result.ink);
+  }
   context.globalAlpha = 1;
   if (!result) return;
   if (dropped.size) hatchPatches(context, place, result, dropped);

@@ -65,7 +65,8 @@ export function render(stage) {
 function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
   const { moments, methods, parts } = stage;
   const { scene = null, whole = null } = drawing ?? {};
-  const isLooking = Boolean(scene) && !choices.plain && scene.method.uses.includes("patch");
+  const isMap = Boolean(scene) && !choices.plain && choices.section !== "features";
+  const isLooking = isMap && scene.method.uses.includes("patch");
   return {
     verb: stage.film ? "draw" : verbOf(stage, choices),
     task: pageState.get()?.task ?? (result?.pixelated ? "digits" : "photos"),
@@ -76,7 +77,8 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
     at: moments.at(),
     choices,
     map: isLooking && scene.view.isComplete && scene.view.query !== null ? scene.map : null,
-    isLooking: isLooking && choices.section !== "features",
+    isLooking,
+    isCompared: isMap && methods[choices.method].comparesClasses,
     isLoading: stage.host.dataset.ready === "loading",
     isOnPaper: isPaper(stage),
     isOwn: sketch.isOwn(),
@@ -150,6 +152,9 @@ function writeFrame(stage, frame, drawing) {
   const send = find(".send");
   if (isNew(send, [drawing?.result.run, frame.isFlip])) setText(send, english("Send it"));
   send.hidden = !frame.isFlip || !host.querySelector(".chapter.download");
+  const teach = find(".teach-it");
+  teach.hidden = !frame.why || !host.querySelector(".chapter.teach");
+  teach.dataset.named = frame.why ?? "";
   host.classList.toggle("doubtful", !frame.isTurned && ["leans", "unsure"].includes(frame.doubt));
   parts.line.update(frame.line);
   updateActs(stage);
@@ -208,13 +213,11 @@ function paint(stage, drawing) {
   const verb = verbOf(stage, choices);
   const ink = inkOf(stage);
   const hasPaper = isPaper(stage) && result.pixelated && result.box && ink.strokes.length > 0;
-  const isLive = sketch.isDrawing() || sketch.isWritten();
   const tried = verb === "rub" && !isStill() ? stage.parts.challenge.tried() : [];
   const hidden = tried.length ? new Set([...drawing.hidden, ...tried]) : drawing.hidden;
   const wanted = {
     seen: hasPaper && verb === "draw" && !stage.film ? 0 : 1,
-    box: result.box,
-    follows: isLive,
+    box: stage.isNewDrawing ? null : result.box,
     dropped: hidden,
   };
   const shown = stage.motion.step(wanted, performance.now());

@@ -99,8 +99,8 @@ export function goalOf({ found, best, result, whole }, count) {
   if (count > fewest) return translate("The fewest known: {fewest}.", { fewest });
   if (best !== null && count > best) return translate("Your best: {best}.", { best });
   const next = whole.predictions.slice(1).find(({ index }) => index !== result.predictions[0].index);
-  if (count > 1 && (!fewest || !next)) return english("Can you do it with fewer?");
-  if (!next) return "";
+  if (count > 1 && !fewest) return english("Can you do it with fewer?");
+  if (!next) return count > 1 ? english("No fewer are known.") : "";
   return translate("No fewer are known. Can you make it say {label}?", { label: next.label });
 }
 

@@ -12,7 +12,7 @@ import { placeOf, targetOf } from "./format.js";
 import { isGuessing, markGuess } from "./guess.js";
 import { classMethod } from "./methods.js";
 import { createMoments } from "./moments.js";
-import { createMotion } from "./motion.js";
+import { createMotion, isStill } from "./motion.js";
 import { createScales } from "./scales.js";
 import { FIRST_SECTION } from "./sections.js";
 
@@ -61,6 +61,17 @@ export function change(stage, part) {
   stage.pointing = { hovered, verb };
   pageState.changeView(view, isStep(view, pageState.get().view) ? PUSH : REPLACE);
   redraw(stage);
+}
+
+/** Opens Teach, where the picture is drawn on beside the classes: it glides there, and the rest of the page fades. */
+export function glideToTeach(stage) {
+  const go = () => {
+    change(stage, { section: "teach" });
+    stage.render();
+    scrollTo(0, 0);
+  };
+  if (document.startViewTransition && !isStill()) document.startViewTransition(go);
+  else go();
 }
 
 /** What one does with the picture: a square that is kept to look from is looked from. */
