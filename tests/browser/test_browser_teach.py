@@ -180,6 +180,12 @@ def test_what_it_calls_a_digit_is_named_below_the_answer_taught_tricked_and_aske
 def test_a_photo_is_named_below_the_answer_beside_the_examples(page: Page, address: str, tmp_path: Path) -> None:
     open_page(page, f"{address}#tab=photos&photo=tiger")
     assert page.locator(".ask .link").is_hidden(), "it is unsure, so the question is there"
+    page.locator("[data-teach=name]").fill("Tabby cat")
+    page.get_by_role("button", name="Teach it", exact=True).click()
+    page.locator(".ask .known", has_text="It knows tabby cat, 12.8").wait_for()
+    chosen = page.evaluate(f"[{STAGE}.choices.label, {STAGE}.current().predictions[0].index, {STAGE}.choices.method]")
+    assert chosen[0] in (None, chosen[1]) and chosen[2] != "attention", "the colours are what speaks for it"
+    page.locator(".ask .link").click()
     page.locator("[data-teach=name]").fill("tiger")
     page.get_by_role("button", name="Teach it", exact=True).click()
     page.locator("[data-teach=accuracy]").get_by_text("2 more “tiger”, please: choose a photo").wait_for()

@@ -55,7 +55,7 @@ test("a guess is written within its part of the strip, wherever it was surest", 
 test("the title of the rope has the names that are cut in it, and the strip has none", () => {
   const { update, canvas, written } = lineOf();
   const words = "*jellyfish* is 1.6 times as likely as *something else*";
-  update({ kind: "rope", left: "jellyfish", right: "something else", place: 0.1, words, short: "1.6 times as likely" });
+  update({ kind: "rope", left: "jellyfish", right: "something else", place: 0.1, words, short: "1.6 to 1" });
   assert.ok(written.every(([text]) => text.endsWith("…")));
   assert.equal(canvas.title, "jellyfish is 1.6 times as likely as something else");
   update({ kind: "none" });

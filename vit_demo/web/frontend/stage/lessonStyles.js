@@ -12,10 +12,10 @@ export const styles = `
     .deeds { grid-area: 1 / 2 / 3 / 3; display: flex; gap: 16px; align-items: center; }
     a { color: var(--accent-text); font-size: 13px; font-weight: 600; white-space: nowrap; text-underline-offset: 3px; }
     .close { grid-area: 1 / 3 / 3 / 4; }
-    /* It covers nothing: the rest of the page makes room, and the band with it scrolls away. */
-    .answer { grid-column: 1 / -1; max-width: 90ch; margin-top: 8px; }
-    &:has(.answer:not([hidden])) { position: relative; }
+    .answer { grid-column: 1 / -1; max-width: 90ch; max-height: 30svh; margin-top: 8px; overflow-y: auto; }
   }
+  /* What a task leads to stands below the band. */
+  .lesson:not([hidden]) ~ .explore .blocks { scroll-margin-top: calc(16px + var(--band, 72px)); }
   /* On a phone the task is below what can be done. */
   @container (max-width: 559px) {
     .lesson {

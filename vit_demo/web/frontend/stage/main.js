@@ -17,6 +17,7 @@ import { createDrawing } from "./drawing.js";
 import { createDropping } from "./dropping.js";
 import { createLine } from "./line.js";
 import { describeMethods } from "./methods.js";
+import { isStill } from "./motion.js";
 import { createCurves, mapFields, servedMap } from "./onDemand.js";
 import { listenToPatches } from "./picture.js";
 import { render } from "./render.js";
@@ -220,7 +221,8 @@ function followSection(stage) {
     const isInSight = host.querySelector(".meaning .all"); // the list from which it was chosen
     if (section === "features" && !task && !isInSight) stage.parts.drawer.open(true);
     if (section !== "steps" && (isNewTask || !EXPLORE.includes(section))) scrollTo(0, 0);
-    if (section === "steps") host.querySelector(".steps")?.scrollIntoView({ block: "start" });
+    const behavior = stage.film && !isStill() ? "smooth" : "auto";
+    if (section === "steps") host.querySelector(".steps")?.scrollIntoView({ block: "start", behavior });
   }
 
   pageState.subscribe(host, follow);
