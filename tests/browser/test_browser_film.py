@@ -65,7 +65,7 @@ def test_it_plays_pauses_steps_and_ends(page: Page, address: str) -> None:
     paused = moment(page)
     wait_a_moment(page)
     assert moment(page)["time"] == paused["time"]
-    for key, by in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
+    for key, by in (("ArrowRight", 1), ("PageDown", 2), ("ArrowLeft", 1), ("PageUp", 0)):
         page.keyboard.press(key)
         page.wait_for_function(f"({NOW}).moment.index === {paused['index'] + by}")
         assert page.locator(".headline .now").inner_text() == moment(page)["words"].replace("*", "")

@@ -64,13 +64,17 @@ SENTENCES = {"steps": ".steps h2", "build": ".build h2", "teach": ".teach h2", "
 """Where it is said what the network answers; everywhere else in the headline."""
 
 
-def check_in_sight(page: Page, number: int, section: str, height: int) -> None:
-    """Subject and sentence are below the band, and on the screen."""
-    task = band(page).bounding_box()
-    assert task and 0 <= task["y"] < height / 2, number
+def check_in_sight(page: Page, section: str, height: int) -> None:
+    """Subject and sentence come below the band, and on the screen."""
     for part in (SUBJECTS.get(section, ".picture"), SENTENCES.get(section, ".headline")):
-        box = page.locator(part).bounding_box()
-        assert box and task["y"] + task["height"] <= box["y"] < height - 40, (number, part)
+        page.wait_for_function(
+            """([part, height]) => {
+                const boxOf = (each) => document.querySelector(`.stage ${each}`)?.getBoundingClientRect() ?? {};
+                const [task, { top }] = [".lesson", part].map(boxOf);
+                return task.top >= 0 && task.top < height / 2 && top >= task.bottom && top < height - 40;
+            }""",
+            arg=[part, height],
+        )
 
 
 def check_choices(page: Page, number: int) -> None:
@@ -98,21 +102,20 @@ def test_each_next_task_has_what_it_needs_in_sight(window: Callable[..., Page], 
     for number in range(1, 15):
         wait_for(page, number)
         section = "heads" if "silent=" in str(lesson(number)["link"]) else page.evaluate(f"{STAGE}.choices.section")
-        page.locator(SUBJECTS.get(section, ".picture")).wait_for()
         check_choices(page, number)
         for is_answered in (False, True):
             if is_answered:
                 band(page).get_by_role("button", name="Answer").click()
                 page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-            check_in_sight(page, number, section, size[1])
+            check_in_sight(page, section, size[1])
             verb = {1: "look", 2: "draw"}.get(number, "rub")
             assert page.locator(f"[data-mode={verb}]").get_attribute("aria-pressed") == "true"
             if number == 2:  # at the end of its film there are the steps
                 page.evaluate("location.hash += '&section=steps'")
-                page.wait_for_function("document.querySelector('.steps h2').getBoundingClientRect().top < innerHeight / 2")
-                check_in_sight(page, 2, "steps", size[1])
+                check_in_sight(page, "steps", size[1])
                 page.evaluate(f"location.hash = '{lesson(2)['link']}'")
-                page.wait_for_function("!location.hash.includes('section') && scrollY === 0")
+                page.wait_for_function(f"{STAGE}.choices.section === 'attention'")
+                page.evaluate("scrollTo(0, 0)")
         page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
         if number < 14:
             band(page).get_by_role("link", name="Next task").click()

@@ -21,6 +21,8 @@ export const styles = `
     .lesson {
       gap: 0 8px; margin-bottom: -28px; padding: 4px 4px 8px 12px;
       .task { grid-column: 1 / -1; padding-right: 8px; }
+      .answer { max-height: 22svh; }
+      &:has(.answer:not([hidden])) .task { display: none; } /* what they are about is in sight, too */
       .deeds { grid-row: 1; gap: 12px; }
       .quiet { padding: 4px 12px; }
       a { display: grid; align-items: center; min-height: 44px; }

@@ -256,6 +256,8 @@ export function createFilm(stage, request) {
           Escape: close,
           ArrowLeft: () => step(-1),
           ArrowRight: () => step(1),
+          PageUp: () => step(-1), // which a presenter's clicker sends
+          PageDown: () => step(1),
           Home: () => seek(restOf(scene.film, 0)),
         },
         ...{ End: () => seek(scene.film.seconds), " ": () => (isPlaying ? pause() : play()) },

@@ -36,10 +36,11 @@ export const styles = `
   }
   @container (max-width: 559px) {
     .explore > :is(.film-acts, .film-line, .film-note) { width: 100%; }
-    .said { display: block; order: 0; width: 100%; min-height: 104px; }
+    .lesson .task { display: none; }
+    .explore.explore .said { display: block; order: 0; width: 100%; min-height: 104px; }
     .headline { min-height: 0; font-size: 16px; line-height: 20px; }
     .headline .next-act { font-size: 16px; }
-    .mechanism { display: block; }
+    .explore.explore .mechanism { display: block; }
     .view { width: 100%; }
     .all-classes { display: none; }
     .predictions:not(.fixed) .bars button { min-height: 28px !important; }
