@@ -12,6 +12,10 @@ from PIL import Image
 from .choosing import STAGE, Page, open_page, shown_result, wait_a_moment, wait_until
 
 DIGIT = "digit=3&model=digits-tiny&patch_size=7"
+IN_SIGHT = """node => {
+    const { top, bottom, height } = node.getBoundingClientRect();
+    return height > 0 && top >= 0 && bottom <= innerHeight;
+}"""
 NOW = f"(() => {{ const now = {STAGE}.film()?.now(); return now?.moment ? now : null; }})()"
 
 
@@ -61,7 +65,7 @@ def test_it_plays_pauses_steps_and_ends(page: Page, address: str) -> None:
     paused = moment(page)
     wait_a_moment(page)
     assert moment(page)["time"] == paused["time"]
-    for key, by in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
+    for key, by in (("ArrowRight", 1), ("PageDown", 2), ("ArrowLeft", 1), ("PageUp", 0)):
         page.keyboard.press(key)
         page.wait_for_function(f"({NOW}).moment.index === {paused['index'] + by}")
         assert page.locator(".headline .now").inner_text() == moment(page)["words"].replace("*", "")
@@ -133,7 +137,7 @@ def check_numbers(page: Page) -> None:
             assert number == (written if 0.001 <= probability < 0.9995 else number) and number[0] in "<>0123456789"
         leading = max(depths[block + 1], key=depths[block + 1].__getitem__)
         assert page.locator(".bars .first .label").inner_text() == leading
-        assert f"After block {block + 1} the answer would be {leading}," in page.locator(".headline").inner_text()
+        assert f"Now the answer would be {leading}," in page.locator(".headline").inner_text()
 
 
 @pytest.mark.parametrize("size", [(390, 844), (390, 664)])
@@ -144,18 +148,58 @@ def test_a_phone_is_not_widened_and_nothing_is_cut_off(
     for link in (DIGIT, "digit=8&patch_size=2", "tab=photos&model=photos-tiny"):
         begin(phone, address, link)
         places = set()
+        told = set()
         for _ in range(moment(phone)["beats"]):
             assert phone.evaluate("document.documentElement.scrollWidth") == 390
             view, line = (phone.locator(each).bounding_box() for each in (".view", ".film-line"))
             assert view and line
             assert view["y"] >= 0 and line["y"] + line["height"] <= size[1] - 60, "above the bar at the foot"
             places.add((view["y"], line["y"]))
+            threads = phone.locator(".mechanism")
+            told.add(threads.inner_text()[:39] if threads.evaluate(IN_SIGHT) else "")
             step = phone.locator(".more-of-step")
             if step.is_visible():
                 assert step.evaluate("node => node.scrollWidth <= node.clientWidth"), "its words are whole"
                 assert step.get_attribute("aria-label").startswith(step.inner_text().removesuffix(" ›") + ": ")
             phone.keyboard.press("ArrowRight")
         assert len(places) == 1, "nothing jumps"
+        assert told == {"", "Threads: what the class token looks at,"}
+
+
+def test_at_the_start_the_answers_glide_from_where_they_are(page: Page, address: str) -> None:
+    page.emulate_media(reduced_motion="no-preference")
+    open_page(page, f"{address}#{DIGIT}")
+    page.evaluate(
+        """() => {
+            const { animate } = Element.prototype;
+            Element.prototype.animate = function (...given) {
+                const made = animate.apply(this, given);
+                if (this.matches(".predictions")) (window.glide = made).pause();
+                return made;
+            };
+        }"""
+    )
+    before, picture = (page.locator(each).bounding_box() for each in (".predictions", ".picture"))
+    page.locator(".tour").click()
+    page.wait_for_function(NOW)
+    page.evaluate("window.glide.currentTime = 0")
+    after = page.locator(".predictions").bounding_box()
+    assert before and picture and after
+    assert [round(after[side]) for side in ("x", "y", "width")] == [round(before[side]) for side in ("x", "y", "width")]
+    view = page.locator(".view").bounding_box()
+    assert view and [round(view[side]) for side in ("x", "y", "height")] == [
+        round(picture[side]) for side in ("x", "y", "height")
+    ]
+
+
+SCROLLS = """() => {
+    window.paces = [];
+    const { scrollIntoView } = Element.prototype;
+    Element.prototype.scrollIntoView = function (how) {
+        window.paces.push(how?.behavior ?? "auto");
+        scrollIntoView.call(this, how);
+    };
+}"""
 
 
 def click_at(page: Page, share_x: float, share_y: float) -> None:
@@ -174,8 +218,10 @@ def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: 
     page.locator(".film-acts .switch button").first.click()
     page.wait_for_function(f"({NOW}).query === null")
     go_to(page, "collect", 2)
+    page.evaluate(SCROLLS)
     click_at(page, 0.5, 0.45)
     page.locator(".steps .count", has_text="Step 4 of 8").wait_for()
+    assert set(page.evaluate("window.paces")) == {"auto"}, "without movement at once"
     chosen = page.evaluate(f"{STAGE}.choices.tour")
     assert chosen["fromClassToken"] and chosen["block"] < 3
     waiting = moment(page)
@@ -196,6 +242,16 @@ def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: 
     page.locator(".steps .count", has_text="Step 2 of 8").wait_for()
     assert page.evaluate(f"{STAGE}.choices.tour.patch") == 15
 
+    # With movement the page glides there, until the way back is in sight.
+    page.emulate_media(reduced_motion="no-preference")
+    page.get_by_role("button", name="Back to the film").click()
+    page.wait_for_function("scrollY === 0")
+    page.evaluate("window.paces = []")
+    click_at(page, 0.965, 0.15)
+    page.wait_for_function(f"({IN_SIGHT})(document.querySelector('.film-back'))")
+    assert set(page.evaluate("window.paces")) == {"smooth"}
+    page.emulate_media(reduced_motion="reduce")
+
     # A block below and the line lead to a moment.
     begin(page, address)
     page.locator(".cell[data-block='3']").click()
@@ -212,8 +268,10 @@ def test_the_last_picture_can_be_kept(page: Page, address: str) -> None:
     begin(page, address)
     assert page.locator(".keep").is_hidden()
     go_to(page, "end")
+    assert page.locator(".keep").inner_text() == "Save this picture"
     with page.expect_download() as download:
         page.locator(".keep").click()
+    assert page.locator(".keep").inner_text() == "Picture saved."
     assert download.value.suggested_filename == "vit_demo-film-3.png"
     url = download.value.url
     with Image.open(BytesIO(base64.b64decode(url.partition(",")[2]))) as picture:

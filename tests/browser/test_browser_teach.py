@@ -201,6 +201,9 @@ def test_what_it_calls_a_digit_is_named_below_the_answer_taught_tricked_and_aske
 def test_a_photo_is_named_below_the_answer_beside_the_examples(page: Page, address: str, tmp_path: Path) -> None:
     open_page(page, f"{address}#tab=photos&photo=tiger")
     assert page.locator(".ask .link").is_hidden(), "it is unsure, so the question is there"
+    page.locator("[data-teach=name]").fill("Tabby cat")
+    page.get_by_role("button", name="Teach it", exact=True).click()
+    page.locator(".headline", has_text="tabby cat comes first: 12.8").wait_for()
     page.locator("[data-teach=name]").fill("tiger")
     page.get_by_role("button", name="Teach it", exact=True).click()
     page.locator("[data-teach=accuracy]").get_by_text("2 more “tiger”, please: choose a photo").wait_for()

@@ -19,7 +19,7 @@ from vit_demo.methods.attention_rows import iter_attention_rows
 from vit_demo.scores import to_scores
 from vit_demo.trace import Trace
 
-NUM_PAIRS = 24  # pairs of patches whose attention is returned for each block
+NUM_PAIRS = 12  # pairs of patches whose attention is returned for each block: more arrows could not be told apart
 NUM_COMPONENTS, COMPONENTS_OF_ALL = 8, 2048
 """Components of each token that are returned, and of all tokens of a depth together; there is always one of each."""
 

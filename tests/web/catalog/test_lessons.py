@@ -45,6 +45,7 @@ def test_each_lesson_shows_what_its_link_opens():
         if "digit" in fields and "build" not in link:
             cuts = 28 // int(fields["patch_size"][0]) - 1
             assert re.findall(r'class="line" d="([^"]*)"', picture)[0].count("M") == 2 * cuts, "the grid of its squares"
+        assert ("thread" in picture) == ("lesson=2&" in unescape(link)), "the film's threads"
 
 
 def lessons_of(language: str) -> list[str]:
@@ -153,6 +154,16 @@ def test_what_speaks_for_the_four():
     )
     assert values.min() > -0.05 * values.max(), "none is clearly blue"
     assert ex.drop_patches(reddest).top(1)[0] == SURE
+
+
+def test_the_threads_of_the_eight_come_from_many_squares_and_then_from_one():
+    ex, text = explored(8, 7), answer(2)
+    first, last = (ex.attention(block) for block in (0, 5))
+    assert f"more than {100 * first.max():.1f} % of what the class token looks at" in text
+    assert f"block 6 one has {100 * last.max():.1f} % (row 2, column 3)" in text and strongest(last) == (1, 2)
+    _, early, *_, late = (of_block[0] for of_block in ex.logit_lens())
+    assert f"from {early[0]}, with {100 * early[1]:.1f} %, to {late[0]}, with more than 99.9 %" in text
+    assert late[1] > 0.999 and "Six of the eight steps" in text
 
 
 def test_two_squares_make_the_eight_a_three():

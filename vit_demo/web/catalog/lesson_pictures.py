@@ -15,6 +15,8 @@ _SHAPES = (
     '<path class="ink thin" d="M8 19C1 13 3 9 5.5 9S8 11 8 12 8 9 10.5 9 15 13 8 19Z"/>'
     '<path class="ink thin" d="M20 8l1.8 3.9 4.2.5-3.1 2.9.8 4.2-3.7-2.1-3.7 2.1.8-4.2-3.1-2.9 4.2-.5Z"/>'
 )
+_THREADS = '<path class="thread" d="M8 10C8 24 6 26 1 26M20 10C20 25 10 27 1 26M20 18C19 25 10 26.5 1 26"/>'
+_FILM = "2"  # the lesson whose link leads to the film
 _PLACES = {"build": _CHART, "teach": _SHAPES}
 
 
@@ -27,8 +29,9 @@ def picture_of(link: str) -> str:
     fields = {name: values[0] for name, values in parse_qs(unescape(link).lstrip("#")).items()}
     if photo := fields.get("photo"):
         return f'<img src="{PHOTOS}/{photo}.webp" alt="" loading="lazy">'
+    threads = _THREADS if fields["lesson"] == _FILM else ""
     shapes = _PLACES.get(fields.get("section", "")) or _digit(fields.get("digit", "8"), int(fields["patch_size"]))
-    return f'<svg viewBox="0 0 {SIDE} {SIDE}" aria-hidden="true">{shapes}</svg>'
+    return f'<svg viewBox="0 0 {SIDE} {SIDE}" aria-hidden="true">{shapes}{threads}</svg>'
 
 
 def _digit(digit: str, patch_size: int) -> str:

@@ -79,8 +79,8 @@ export function listenToActs(stage, server, request) {
 
 /** Shows the lesson that the address names, whose code is fetched with the first one. */
 export function followLesson(stage, server) {
-  const onTask = (/** @type {boolean} */ isLooking) => {
-    stage.pointing.verb = isLooking ? "look" : "rub";
+  const onTask = (/** @type {string} */ verb) => {
+    stage.pointing.verb = verb;
     redraw(stage);
   };
   let isFetched = false;

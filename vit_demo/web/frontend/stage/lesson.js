@@ -12,14 +12,14 @@ const NOT_LOADED = english("The task could not be loaded: reload the page.");
 
 /**
  * Keeps the band the first child of `host`. The server is asked for a lesson only where the address has one, and again in
- * another language. `onTask(isLooking)` is called with a new task: whether it tells to choose "Look from".
+ * another language. `onTask(verb)` is called with a new task: with the one that it tells to choose, "draw" for the film.
  */
-export function createLesson(/** @type {HTMLElement} */ host, /** @type {(isLooking: boolean) => void} */ onTask) {
+export function createLesson(/** @type {HTMLElement} */ host, /** @type {(verb: string) => void} */ onTask) {
   const band = make("section", { className: "lesson", hidden: true, ariaLabel: english("Task") });
   const [place, task, answer] = ["place", "task", "answer"].map(
     (className) => make("p", { className, translate: false }), // in the page's language already
   );
-  const unfold = makeButton(() => fold(!answer.hidden), { className: "quiet" }, english("Answer"));
+  const unfold = makeButton(() => press(), { className: "quiet" }, english("Answer"));
   const next = make("a", { className: "next" }, english("Next task"));
   const others = make("a", { href: "./lessons" }, english("Lessons"));
   const close = makeButton(() => pageState.changeView({ lesson: null }), {
@@ -35,10 +35,21 @@ export function createLesson(/** @type {HTMLElement} */ host, /** @type {(isLook
     make("style", { textContent: styles }),
   );
   host.prepend(band);
+  new ResizeObserver(() => host.style.setProperty("--band", `${band.offsetHeight}px`)).observe(band);
   const startRequest = createRequestIds();
   let shown = /** @type {number | null} */ (null);
   let words = ""; // the language of what is shown
   let opened = ""; // the section, all of Explore as one
+
+  /** Unfolds the answer, or folds it: what is below the band stays below it, wherever the page is scrolled to. */
+  function press() {
+    const below = /** @type {Element} */ (band.nextElementSibling);
+    const place = () => below.getBoundingClientRect().top;
+    const [before, height] = [place(), band.offsetHeight];
+    fold(!answer.hidden);
+    const wanted = before + band.offsetHeight - height;
+    requestAnimationFrame(() => scrollBy(0, place() - wanted)); // once the browser has kept the place of what it anchors
+  }
 
   function fold(/** @type {boolean} */ isFolded) {
     answer.hidden = isFolded;
@@ -59,7 +70,9 @@ export function createLesson(/** @type {HTMLElement} */ host, /** @type {(isLook
     const found = number === null ? null : await load(number).catch(() => ({ problem: translate(NOT_LOADED) }));
     if (!found || !isLatest()) return;
     write(found);
-    if (isNewTask) onTask(Boolean(found.task?.includes(translate("Look from"))));
+    const tells = (/** @type {string} */ words) => found.task?.includes(translate(words));
+    const isFilm = tells("See how it gets there");
+    if (isNewTask) onTask(tells("Look from") ? "look" : isFilm ? "draw" : "rub");
   }
 
   /** Shows a lesson, or why there is none; null while it is not known. */

@@ -12,15 +12,17 @@ export const styles = `
     .deeds { grid-area: 1 / 2 / 3 / 3; display: flex; gap: 16px; align-items: center; }
     a { color: var(--accent-text); font-size: 13px; font-weight: 600; white-space: nowrap; text-underline-offset: 3px; }
     .close { grid-area: 1 / 3 / 3 / 4; }
-    /* It covers nothing: the rest of the page makes room, and the band with it scrolls away. */
-    .answer { grid-column: 1 / -1; max-width: 90ch; margin-top: 8px; }
-    &:has(.answer:not([hidden])) { position: relative; }
+    .answer { grid-column: 1 / -1; max-width: 90ch; max-height: 30svh; margin-top: 8px; overflow-y: auto; }
   }
+  /* What a task leads to stands below the band. */
+  .lesson:not([hidden]) ~ .explore .blocks { scroll-margin-top: calc(16px + var(--band, 72px)); }
   /* On a phone the task is below what can be done. */
   @container (max-width: 559px) {
     .lesson {
       gap: 0 8px; margin-bottom: -28px; padding: 4px 4px 8px 12px;
       .task { grid-column: 1 / -1; padding-right: 8px; }
+      .answer { max-height: 22svh; }
+      &:has(.answer:not([hidden])) .task { display: none; } /* what they are about is in sight, too */
       .deeds { grid-row: 1; gap: 12px; }
       .quiet { padding: 4px 12px; }
       a { display: grid; align-items: center; min-height: 44px; }

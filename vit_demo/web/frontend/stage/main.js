@@ -26,6 +26,7 @@ import { createDrawing } from "./drawing.js";
 import { createDropping } from "./dropping.js";
 import { createLine } from "./line.js";
 import { describeMethods } from "./methods.js";
+import { isStill } from "./motion.js";
 import { createCurves, mapFields, servedMap } from "./onDemand.js";
 import { listenToPatches } from "./picture.js";
 import { render } from "./render.js";
@@ -231,7 +232,8 @@ function followSection(stage) {
     [section, lesson] = [next, task];
     if (section === "features" && !task) stage.parts.drawer.open(true);
     if (section !== "steps" && (isNewTask || !EXPLORE.includes(section))) scrollTo(0, 0);
-    if (section === "steps") host.querySelector(".steps")?.scrollIntoView({ block: "start" });
+    const behavior = stage.film && !isStill() ? "smooth" : "auto";
+    if (section === "steps") host.querySelector(".steps")?.scrollIntoView({ block: "start", behavior });
   }
 
   pageState.subscribe(host, follow);

@@ -121,16 +121,10 @@ export function ropeOf({ result, whole, doubt, isTurned }) {
   const values = { one: first.label, other: second.label, odds: formatOdds(odds) };
   const [words, short] =
     odds > LARGEST_ODDS
-      ? [
-          translate("*{one}* is over a million times as likely as *{other}*", values),
-          english("over a million times as likely"),
-        ]
+      ? [translate("*{one}* is over a million times as likely as *{other}*", values), english("over a million to 1")]
       : odds < 1.05
         ? [translate("*{one}* and *{other}* are equally likely", values), english("equally likely")]
-        : [
-            translate("*{one}* is {odds} times as likely as *{other}*", values),
-            translate("{odds} times as likely", values),
-          ];
+        : [translate("*{one}* is {odds} times as likely as *{other}*", values), translate("{odds} to 1", values)];
   return { kind: "rope", left, right, place, words, short };
 }
 

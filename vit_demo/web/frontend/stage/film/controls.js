@@ -5,6 +5,7 @@ import { make, makeButton, setText } from "../../shared/dom.js";
 import { english, plain, translate } from "../../shared/language.js";
 import { placeOf } from "../format.js";
 import { titleOf } from "../views/steps/texts.js";
+import { threadsAt } from "./plan.js";
 import { styles } from "./styles.js";
 
 const ICONS = {
@@ -17,7 +18,7 @@ const ICONS = {
 };
 const LABELS = { play: english("Play"), pause: english("Pause"), again: english("Play again") };
 const NOTE = english(
-  "A thread is as thick as its share of attention; all threads of a block, with the token’s own, are 100\u00a0%. Touch a thread or a token to open its step; touch a square of the picture to follow it.",
+  "In the stripes violet is above 0, orange below. Touch a thread or a token to read more about it, a square of the picture to follow it, anything else, or press →, to go on.",
 );
 
 const icon = (name) => `<svg viewBox="0 0 24 24" aria-hidden="true"><path d="${ICONS[name]}" /></svg>`;
@@ -46,21 +47,28 @@ export function createControls({ find, host, picture }, act) {
   const followed = english("Whose attention the film follows");
   const from = make("div", { className: "switch", role: "group", ariaLabel: followed }, ofAll, ofSquare);
   const more = makeButton(act.open, { className: "link more-of-step" });
-  const keep = makeButton(act.save, { className: "quiet keep", title: english("Save this picture") }, english("Save"));
+  const keep = makeButton(save, { className: "quiet keep" });
   const acts = make("div", { className: "film-acts" }, from, more, keep);
   const ways = [
     makeButton(act.openAll, { className: "link" }, english("Go through it in eight steps")),
     makeButton(act.trick, { className: "link" }, english("Can you make it say something else?")),
   ];
   const back = makeButton(act.comeBack, { className: "link film-back" }, english("Back to the film"));
-  const note = make("div", { className: "film-note" }, ...ways, make("p", {}, NOTE));
+  const threads = make("p");
+  const note = make("div", { className: "film-note" }, ...ways, threads, make("p", {}, NOTE));
   const news = make("p", { className: "visually-hidden film-spoken", ariaLive: "polite" });
   find(".explore").append(acts, line, note, news);
   slider.addEventListener("input", () => act.seek(Number(slider.value)));
   let beats = /** @type {any} */ (null); // whose marks are on the line
 
+  function save() {
+    act.save();
+    setText(keep, english("Picture saved."));
+  }
+
   /** Writes a moment. */
-  function write({ result, film }, { beat }, { time, isPlaying, query }) {
+  function write({ result, film }, moment, { time, isPlaying, query }) {
+    const { beat } = moment;
     const isEnd = beat.kind === "end";
     const share = (at) => `${(100 * at) / film.seconds}%`;
     Object.assign(slider, { max: film.seconds, value: time, ariaValueText: plain(beat.words) });
@@ -86,6 +94,8 @@ export function createControls({ find, host, picture }, act) {
     const place = { step: step + 1, title: titleOf(step) };
     setText(more, translate("More in step {step} ›", place));
     more.ariaLabel = more.title = translate("More in step {step}: {title}.", place);
+    setText(threads, threadsAt(film, moment));
+    if (keep.hidden) setText(keep, english("Save this picture"));
     keep.hidden = !isEnd;
     more.hidden = isEnd; // then all of them are offered
     for (const [i, button] of ways.entries()) button.hidden = !isEnd || (i > 0 && !result.predictions.length);

@@ -12,15 +12,18 @@ import { createControls } from "./controls.js";
 import { write } from "./labels.js";
 import { layoutOf, levelsAt, partAt } from "./layout.js";
 import { paintMoment } from "./painting.js";
-import { attentionOf, decodeFilm, filmOf, frameAt, momentOf, restOf } from "./plan.js";
+import { attentionOf, decodeFilm, filmOf, frameAt, momentOf, restOf, sceneBefore } from "./plan.js";
 
 const MARGIN = 12; // CSS pixels around what is painted, in which the line to the answer runs
+const GLIDE = 300; // milliseconds in which the answers make room
 const LONGEST = 0.25; // seconds that a frame may take; a window that was hidden goes on where it was
 const KEPT = { width: 760, height: 560, margin: 40, top: 96, answer: 150 }; // CSS pixels of the picture to keep
 const LIGHT = {
   ...{ text: "#17181c", dim: "#5f6169", surface: "#fff", paper: "#fff", accent: "#5146d8", accentText: "#4338ca" },
   ...{ edge: "rgb(0 0 0 / 14%)", rest: "rgb(0 0 0 / 12%)", plus: "rgb(91 75 219)", minus: "rgb(201 102 20)" },
 };
+
+const pace = () => (isStill() ? "auto" : "smooth"); // of the way to a step, and back
 
 /** Makes the film of a stage; `request` is that of its parts. */
 export function createFilm(stage, request) {
@@ -30,7 +33,7 @@ export function createFilm(stage, request) {
   let query = /** @type {number | null} */ (null);
   let scene = /** @type {any} */ (null); // {result, numbers, query, film}
   let layout = /** @type {any} */ (null);
-  let written = ""; // what the scene is made from
+  let written = ""; // what the scene is made from; "" before its numbers are there
   let [time, last, isPlaying] = [0, 0, false];
   let moment = /** @type {any} */ (null);
 
@@ -45,7 +48,7 @@ export function createFilm(stage, request) {
     save: () => saveLast(scene),
     seek: (to) => scene && seek(to),
     comeBack: () => {
-      scrollTo(0, 0);
+      scrollTo({ top: 0, behavior: pace() });
       toggle.focus({ preventScroll: true });
     },
   });
@@ -61,7 +64,7 @@ export function createFilm(stage, request) {
   }
 
   function follow(next) {
-    if (next === query || (next !== null && result.tokenOf[next] < 0)) return;
+    if (!written || next === query || (next !== null && result.tokenOf[next] < 0)) return;
     query = next;
     redraw(stage);
   }
@@ -69,7 +72,7 @@ export function createFilm(stage, request) {
   function begin() {
     result = stage.result;
     if (!result) return;
-    [scene, moment, query, time, written] = [null, null, null, 0, ""];
+    [scene, moment, query, time, written] = [sceneBefore(result), null, null, 0, ""];
     isPlaying = !isStill();
     stage.film = film;
     stage.moments.scrub(null);
@@ -82,7 +85,7 @@ export function createFilm(stage, request) {
     if (stage.film !== film) return;
     const isInside = controls.has(document.activeElement);
     stage.film = null;
-    host.classList.remove("filming");
+    if (host.classList.contains("filming")) glide(() => host.classList.remove("filming"));
     setText(find(".tour"), english("See how it gets there"));
     if (isInside) find(".tour").focus({ preventScroll: true });
     redraw(stage);
@@ -115,7 +118,7 @@ export function createFilm(stage, request) {
     change(stage, { section: "steps", tour: { ...pageState.get().view.tour, ...given } });
     find(".chapter.steps h2")?.after(back);
     back.focus({ preventScroll: true });
-    find(".chapter.steps")?.scrollIntoView({ block: "start" });
+    find(".chapter.steps")?.scrollIntoView({ block: "start", behavior: pace() });
   }
 
   /** The frame of the first screen as the film has it. */
@@ -125,22 +128,23 @@ export function createFilm(stage, request) {
       return given;
     }
     const entry = replies.get(result, { kind: "film", query }, decodeFilm);
+    if (entry.error && !written) {
+      scene = null;
+      host.classList.remove("filming");
+    }
     if (entry.error) return { ...given, headline: { was: "", text: entry.error, next: "" } };
     const key = JSON.stringify([result.run, query, currentLanguage()]);
     if (entry.value && key !== written) {
       const numbers = entry.value;
       scene = { result, numbers, query, film: filmOf({ result, numbers, query, end: given.headline.text }) };
-      if (!written) {
-        last = performance.now();
-        if (isStill()) time = restOf(scene.film, 0);
-      }
+      if (!written && isStill()) time = restOf(scene.film, 0);
       written = key;
     }
-    if (!scene || !host.classList.contains("filming")) return given;
+    if (!host.classList.contains("filming")) return given;
     const now = performance.now();
     if (isPlaying) time = Math.min(scene.film.seconds, time + Math.min(LONGEST, (now - last) / 1000));
     last = now;
-    if (time >= scene.film.seconds) isPlaying = false;
+    if (written && time >= scene.film.seconds) isPlaying = false;
     moment = momentOf(scene.film, time);
     drawing.choices = { ...drawing.choices, block: Math.max(0, moment.block) }; // which is outlined below
     controls.write(scene, moment, { time, isPlaying, query });
@@ -151,7 +155,7 @@ export function createFilm(stage, request) {
   function paint({ seen }) {
     if (!scene || seen < 1) return;
     if (!host.classList.contains("filming")) {
-      host.classList.add("filming");
+      glide(() => host.classList.add("filming"));
       last = performance.now();
       if (!host.contains(document.activeElement) || document.activeElement?.matches(".tour, .verbs *, .picture"))
         toggle.focus({ preventScroll: true });
@@ -187,7 +191,18 @@ export function createFilm(stage, request) {
     });
     const isDark = document.body.classList.contains("dark");
     paintMoment({ front: on, faces: shown, colours: coloursOf(), isDark }, layout, scene, moment, target);
-    if (isPlaying) redraw(stage);
+    if (isPlaying && time < scene.film.seconds) redraw(stage);
+  }
+
+  /** Has the answers glide to the place that a change gives them. */
+  function glide(change) {
+    const answers = find(".predictions");
+    const before = answers.getBoundingClientRect();
+    change();
+    const after = answers.getBoundingClientRect();
+    if (isStill()) return;
+    const from = { translate: `${before.left - after.left}px ${before.top - after.top}px`, width: `${before.width}px` };
+    answers.animate([from, { translate: "0 0", width: `${after.width}px` }], { duration: GLIDE, easing: "ease" });
   }
 
   function coloursOf() {
@@ -214,7 +229,7 @@ export function createFilm(stage, request) {
     if (!scene || !moment) return;
     const box = picture.getBoundingClientRect();
     const part = partAt(layout, scene, moment, event.clientX - box.left, event.clientY - box.top);
-    if (!part) return;
+    if (!part) return step(1);
     if (part.patch !== undefined) return moment.index > 1 ? follow(part.patch) : open({ step: 0, patch: part.patch });
     if (part.block !== undefined) {
       const fromClassToken = query === null && result.hasClassToken;
@@ -241,6 +256,8 @@ export function createFilm(stage, request) {
           Escape: close,
           ArrowLeft: () => step(-1),
           ArrowRight: () => step(1),
+          PageUp: () => step(-1), // which a presenter's clicker sends
+          PageDown: () => step(1),
           Home: () => seek(restOf(scene.film, 0)),
         },
         ...{ End: () => seek(scene.film.seconds), " ": () => (isPlaying ? pause() : play()) },
@@ -264,7 +281,7 @@ export function createFilm(stage, request) {
         ),
       ),
     /** For tests: the numbers, the plan and the moment. */
-    now: () => ({ ...scene, moment, time, isPlaying }),
+    now: () => ({ ...scene, moment: written && moment, time, isPlaying }),
   };
   return film;
 }

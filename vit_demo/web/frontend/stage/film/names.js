@@ -71,7 +71,7 @@ export function paintShares({ front, colours }, layout, { result, numbers, film 
   }
   const { isMany, rest, others } = chosenOf(attentions[block], film.collector);
   if (!isMany) return;
-  const words = translate("the other {count}: {share}", { count: others, share: formatShare(rest) });
+  const words = translate("the other {count} together: {share}", { count: others, share: formatShare(rest) });
   const below = layout.level(block) + (layout.full * (1 - owns[block])) / 2 + 10;
   write(front, words, x + 40, below, { ...look, width: layout.width - x - 60 });
 }

@@ -9,10 +9,12 @@ import { fit } from "./labels.js";
 import { pictureAt } from "./layout.js";
 import { paintNames, paintShares } from "./names.js";
 import { attentionOf, pairsOf, tokensAt } from "./plan.js";
-import { boxBetween, clamp, ease, paintBundle, paintCollector, paintLine } from "./threads.js";
+import { boxBetween, clamp, ease, MANY, paintBundle, paintCollector, paintLine } from "./threads.js";
 
 const RISE = 14; // CSS pixels of the arc on which a square flies
 const OPACITY = 0.85;
+const [STRONG, FAINT] = [0.75, 0.4]; // opacity of the strips' strongest colours, and of those of many tokens
+const THICKEST = 0.12; // of the side of a token's square, behind which an arrow would hide it
 const SIDEWAYS = 3; // from the middle of a token to where a thread leaves it, and on its other side is looked at
 const INK = "#17181c";
 
@@ -62,8 +64,7 @@ export function paintMoment(on, layout, scene, moment, target = /** @type {any} 
   const kind = beat.kind;
   const isEnd = kind === "read" || kind === "end";
   const flown = kind === "cut" ? 0 : kind === "tokens" ? share : 1;
-  const isFirstLook = kind === "look" && !block;
-  const gone = block < 0 ? 0 : isFirstLook ? clamp(share / 0.2) : 1;
+  const gone = kind === "join" ? clamp(share / 0.6) : block < 0 ? 0 : 1;
   paintFaces(on, layout, scene, kind === "cut" ? share : 1, flown, gone, depth - 1);
   if (kind === "cut") return;
   const born = kind === "tokens" ? 0 : kind === "join" ? ease(share / 0.35) : 1;
@@ -79,7 +80,7 @@ export function paintMoment(on, layout, scene, moment, target = /** @type {any} 
     });
   }
   const looks = kind === "look" ? 1 : kind === "collect" ? 1 - ease(share / 0.2) : 0;
-  const drawn = kind === "look" ? ease((share - (isFirstLook ? 0.2 : 0)) / 0.5) : 1; // once the picture is in its corner
+  const drawn = kind === "look" ? ease(share / 0.5) : 1;
   if (looks) paintPairs(on, layout, scene, block, drawn, looks);
   const isNew = kind === "collect" && depth > block ? 1 - clamp((share - 0.7) / 0.25) : 0;
   const listed = kind === "tokens" ? ease((share - 0.78) / 0.2) : 1;
@@ -142,12 +143,13 @@ function paintFaces({ faces, colours }, layout, scene, cut, flown, gone, block) 
 }
 
 /** Below each token some of its numbers: colours, and where there is room the numbers themselves. */
-function paintStrips({ front, colours }, layout, scene, depth, alpha, isNew) {
+export function paintStrips({ front, colours }, layout, scene, depth, alpha, isNew) {
   if (alpha <= 0) return;
   const { result, numbers } = scene;
   const tokens = tokensAt(numbers, result, depth);
   const count = numbers.components.length;
   const peaks = peaksOf(numbers);
+  const strong = result.numTokens < MANY ? STRONG : FAINT;
   const { side, width } = layout.grid;
   const high = layout.stripHeight / layout.cells;
   const wide = layout.isWritten ? 0.9 * width : side;
@@ -163,7 +165,7 @@ function paintStrips({ front, colours }, layout, scene, depth, alpha, isNew) {
     front.fillRect(left, top, wide, layout.stripHeight);
     for (let i = 0; i < layout.cells; i++) {
       const value = tokens[token * count + i];
-      front.globalAlpha = alpha * 0.75 * Math.sqrt(Math.abs(value) / peaks[i]);
+      front.globalAlpha = alpha * strong * Math.sqrt(Math.abs(value) / peaks[i]);
       front.fillStyle = value < 0 ? colours.minus : colours.plus;
       front.fillRect(left, top + i * high, wide, high > 3 ? high - 1 : high);
       if (!layout.isWritten) continue;
@@ -201,7 +203,7 @@ export function paintPairs({ faces, colours, isDark }, layout, { result, numbers
     const low = Math.max(start.bottom, end.bottom);
     const depth = Math.min(14 + 1.4 * away, 14 + ((layout.height - low - 40) * away) / (0.75 * farthest));
     const length = away + 2 * (depth + Math.abs(end.bottom - start.bottom));
-    const width = Math.max(0.8, 36 * share);
+    const width = Math.max(0.8, Math.min(36 * share, THICKEST * layout.grid.side));
     const [from, to, head] = [start.x - SIDEWAYS, end.x + SIDEWAYS, 5 + 0.8 * width];
     faces.setLineDash(grown < 1 ? [length * grown, 2 * length] : []);
     faces.beginPath();

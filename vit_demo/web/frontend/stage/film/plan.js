@@ -8,11 +8,11 @@ import { decodeFloat32, decodeUint32 } from "../result.js";
 import { readBy } from "../views/steps/texts.js";
 
 const SECONDS_OF_A_WORD = 0.2;
-const BEFORE_READING = 0.6;
+const BEFORE_READING = 0.2;
 const REST = 0.98; // of a beat: where one that steps through the film stops
 const SAID = 0.7; // of the beat in which the class token collects: from then on its block is over
-const LEAST = { cut: 2, tokens: 3.4, join: 2.4, look: 0.8, collect: 1, read: 2.2, end: 1 }; // seconds of each kind of beat
-const FIRST_BLOCKS = { look: [2.6, 1.5], collect: [2.8, 1.6] }; // seconds: what is new takes longer
+const LEAST = { cut: 1.4, tokens: 1.4, join: 1.2, look: 0.7, collect: 0.8, read: 1.6, end: 0.7 }; // seconds of each kind of beat
+const FIRST_BLOCKS = { look: [2.2, 0.9], collect: [2, 1.2] }; // seconds: what is new takes longer
 
 /** The reply of the kind "film" with its arrays as lists by block. */
 export function decodeFilm(reply) {
@@ -52,14 +52,14 @@ export const tokensAt = (numbers, result, depth) => part(numbers.tokens, depth, 
 /** How long it takes to read a text. */
 const reading = (text) => {
   const signs = plain(text).match(/[\u4e00-\u9fff]/g)?.length ?? 0;
-  return BEFORE_READING + SECONDS_OF_A_WORD * (plain(text).split(/\s+/).length + signs / 2);
+  return BEFORE_READING + SECONDS_OF_A_WORD * ((plain(text).match(/[^\s:;?!]+/g) ?? []).length + signs / 2);
 };
 
 /**
  * The film of a result: {beats, seconds, numPrefix, collector, title, isRead, summary}. A beat is {kind, block, words, spoken, start, seconds, step}: `step` is
  * what a touch opens of the eight steps. `numbers` are decoded, `query` the square that is followed, or null; `end` is the
  * headline of the first screen. `collector` is the token that collects, -1 if it is none, but the average of all, `title` what it is called on the
- * picture, `isRead` whether the answer is read from it, and `summary` what one has seen.
+ * picture, `isRead` whether the answer is read from it, `threads` what those of each block are, and `summary` what one has seen.
  *
  * @param {{result: any, numbers: any, query: number | null, end: string}} given
  */
@@ -77,6 +77,7 @@ export function filmOf({ result, numbers, query, end }) {
         : translate("average of all tokens");
   const values = { count, token, width: numbers.width, blocks: numBlocks, registers, read: readBy(result) };
   const beats = /** @type {any[]} */ ([]);
+  const threads = /** @type {string[]} */ ([]);
 
   function add(kind, text, more = {}) {
     const {
@@ -96,7 +97,7 @@ export function filmOf({ result, numbers, query, end }) {
   const cut = gone ? translate(CUT_WITHOUT, { squares: numPatches, count: gone }) : translate(CUT, values);
   add("cut", "", { words: cut, step: { step: 0 } });
   add("tokens", TOKENS, { step: { step: 1 } });
-  const joins = [joining(result, query, numbers.depths > 0)];
+  const joins = [joining(result, query)];
   if (registers > 0) joins.push(REGISTERS);
   const join = joins.map((text) => translate(text, { ...values, count: registers || count })).join(" ");
   add("join", "", { words: join, step: { step: 2 } });
@@ -110,7 +111,7 @@ export function filmOf({ result, numbers, query, end }) {
     if (first) {
       const strongest = { from: place(first.from), to: place(first.to), share: formatShare(first.share) };
       const spoken = translate("Strongest: {from} looks at {to}, {share}.", strongest);
-      const words = inBlock(block ? LOOK : FIRST_LOOK);
+      const words = block ? inBlock(LOOK) : translate(FIRST_LOOK, { arrows: pairs.length });
       add("look", "", { ...at, words, spoken, least: least("look"), pace: block ? 0 : 1 });
     }
     const attention = attentionOf(numbers, result, block);
@@ -124,11 +125,13 @@ export function filmOf({ result, numbers, query, end }) {
       answer ? earlyWords(answer, result, block + 1) : "",
     ];
     const words = inBlock(block ? COLLECT : FIRST_COLLECT);
+    const thickest = formatShare(Math.max(...attention.filter((_, i) => i !== collector)));
+    threads.push(translate(THREADS, { token, share: thickest }));
     add("collect", "", { ...at, words, spoken: spoken.join(" "), least: least("collect"), pace: block ? 0 : 1 });
   }
   add("read", numbers.depths ? READ : READ_WITHOUT_CLASSES, { step: { step: 7 } });
   const summary = summaryOf(result, query);
-  add("end", "", { words: end, spoken: summary, step: { step: 7 } });
+  add("end", "", { words: end, spoken: summary, step: { step: 7 }, pace: 0 });
   return {
     beats,
     seconds: beats.at(-1).start + beats.at(-1).seconds,
@@ -136,24 +139,40 @@ export function filmOf({ result, numbers, query, end }) {
     collector,
     title: query === null ? token : placeOf(result, query),
     summary,
+    threads,
     isRead: query === null && (isRead(result) || !hasClassToken),
   };
+}
+
+/** A scene whose numbers are not there yet: its picture is cut, so that something moves at once. */
+export function sceneBefore(result) {
+  const none = new Float32Array(0);
+  const attention = new Float32Array(result.numBlocks * result.numTokens);
+  const numbers = {
+    width: 0,
+    components: [0],
+    classes: [],
+    labels: [],
+    attention,
+    shares: none,
+    pairs: none,
+    depths: 0,
+  };
+  const whole = filmOf({ result, numbers, query: null, end: "" });
+  const [cut] = whole.beats;
+  return { result, numbers, query: null, film: { ...whole, beats: [cut], seconds: cut.seconds } };
 }
 
 const CUT = english("The picture is cut into 1 square.|The picture is cut into {count} squares.");
 const CUT_WITHOUT = english(
   "The picture is cut into {squares} squares, of which 1 is gone.|The picture is cut into {squares} squares, of which {count} are gone.",
 );
-const TOKENS = english(
-  "Each square becomes a *token*: {width} numbers. Its coloured strip shows some; each block changes them.",
-);
+const TOKENS = english("Each becomes a *token*: {width} numbers.");
 const REGISTERS = english(
   "A register comes with it, as scratch space.|{count} registers come with it, as scratch space.",
 );
-const FIRST_LOOK = english(
-  "Block 1: first the squares *look at each other*: an arrow leads from one to what it looks at. That changes their numbers.",
-);
-const FIRST_COLLECT = english("Then the *{token}* collects: a thread is as thick as its share of attention.");
+const FIRST_LOOK = english("Block 1: the squares *look at each other*; arrows show the {arrows} strongest.");
+const FIRST_COLLECT = english("Then the *{token}* collects: thicker threads, more attention.");
 const LOOK = english("Block {block} of {blocks}: the squares look at each other, the {token} *collects*.");
 const COLLECT = LOOK;
 const READ = english("After block {blocks} the answer is read from {read}.");
@@ -162,7 +181,7 @@ const READ_WITHOUT_CLASSES = english("After block {blocks} the description of th
 /** Whether the head reads the class token, alone or beside others; some networks have one that only the squares look at. */
 const isRead = ({ hasClassToken, pool }) => hasClassToken && pool.startsWith("cls");
 
-function joining(result, query, hasClasses) {
+function joining(result, query) {
   if (query !== null) return english("This film follows one token, that of the *{token}*.");
   if (!result.hasClassToken) {
     return english("No token stands for the whole picture here, so the film follows the *{token}*.");
@@ -172,10 +191,18 @@ function joining(result, query, hasClasses) {
       "One more joins, the *class token*. It has no square. This network reads something else at the end.",
     );
   }
-  return hasClasses
-    ? english("One more joins, the *class token*. It has no square: it will give the answer.")
-    : english("One more joins, the *class token*. It has no square: it will describe the picture.");
+  return english("The *class token* joins them.");
 }
+
+/** What would be answered at the present moment, where what is said last has its block's number already. */
+const nowWords = ({ label, probability }, { predictions: [first] }) =>
+  translate("Now the answer would be *{label}*, {probability}.", {
+    label,
+    probability: formatProbability(probability, first.scores),
+  });
+
+/** What the threads of a block are. */
+const THREADS = english("Threads: what the *{token}* looks at, the thicker the more; now at most {share}.");
 
 /** What would be answered after so many blocks; only a tendency until the last. */
 export const earlyWords = ({ label, probability }, { predictions: [first] }, block) =>
@@ -218,7 +245,7 @@ export function momentOf({ beats }, time) {
   );
   const beat = beats[index];
   const share = Math.min(1, (time - beat.start) / beat.seconds);
-  const last = beats.findLast(({ block }) => block !== null).block;
+  const last = beats.findLast(({ block }) => block !== null)?.block;
   const isAfter = beat.kind === "read" || beat.kind === "end";
   const block = beat.block ?? (isAfter ? last : -1);
   const isOver = isAfter || (beat.kind === "collect" && share >= SAID);
@@ -231,17 +258,21 @@ export const restOf = ({ beats }, index) => {
   return start + (index >= beats.length - 1 ? 1 : REST) * seconds;
 };
 
+/** What the newest threads of a moment are; "" while there are none. */
+export const threadsAt = ({ threads }, { beat, block }) => threads[block - Number(beat.kind === "look")] ?? "";
+
 /** The first screen at a moment: its frame, with the headline of the film and the answers after the blocks that are over. */
-export function frameAt(frame, { result, numbers, film }, { beat, depth }) {
+export function frameAt(frame, { result, numbers, film }, moment) {
+  const { beat, depth } = moment;
   const isEnd = beat.kind === "end";
   const [answer] = answersAt(numbers, depth);
   const isEarly = beat.block !== null && depth > 0 && answer;
-  const next = isEnd ? film.summary : isEarly ? earlyWords(answer, result, depth) : "";
+  const next = isEnd ? film.summary : isEarly ? nowWords(answer, result) : "";
   const headline = isEnd ? { ...frame.headline, was: "", next } : { was: "", text: beat.words, next };
   return {
     ...frame,
     headline,
-    mechanism: "",
+    mechanism: isEnd ? "" : threadsAt(film, moment),
     answers: isEnd ? frame.answers : answersOf(frame.answers, numbers, depth, result),
   };
 }

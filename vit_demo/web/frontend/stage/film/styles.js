@@ -7,8 +7,9 @@ export const styles = `
   .explore { grid-template-columns: minmax(0, 1fr) 320px; }
   .view { aspect-ratio: auto; height: var(--S); box-shadow: none; background: none; }
   :is(.picture, .nib, .outdated, .predictions .note, .blocks :is(.hint, .answers)) { visibility: hidden; }
-  :is(.mechanism, .acts, .line, .meaning, .photo-ways) { display: none !important; }
+  :is(.acts, .line, .meaning, .photo-ways) { display: none !important; }
   .said { height: auto; }
+  .mechanism { display: none; font-size: 13px; line-height: 18px; }
   .headline { min-height: 60px; font-size: 20px; line-height: 28px; }
   .headline .next-act { display: block; font-size: 16px; }
   .predictions .number:not(:empty) ~ .track i { transition: width 0.25s, height 0.25s; }
@@ -35,13 +36,17 @@ export const styles = `
   }
   @container (max-width: 559px) {
     .explore > :is(.film-acts, .film-line, .film-note) { width: 100%; }
-    .headline { min-height: 100px; font-size: 16px; line-height: 20px; }
+    .lesson .task { display: none; }
+    .explore.explore .said { display: block; order: 0; width: 100%; min-height: 104px; }
+    .headline { min-height: 0; font-size: 16px; line-height: 20px; }
+    .headline .next-act { font-size: 16px; }
+    .explore.explore .mechanism { display: block; }
     .view { width: 100%; }
     .all-classes { display: none; }
     .predictions:not(.fixed) .bars button { min-height: 28px !important; }
     .predictions:not(.fixed) .bars li.first { display: list-item !important; }
     .predictions:not(.fixed) .bars:has(li:nth-child(n + 4).first) li:nth-child(3) { display: none; }
-    .film-line { order: 3; margin-top: 4px; }
+    .film-line { order: 3; margin-top: 0; }
     .film-acts { order: 4; margin: 0; }
     .film-note { order: 7; margin-top: 16px; }
   }

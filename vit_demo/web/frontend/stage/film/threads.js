@@ -6,8 +6,8 @@ import { heatColour } from "../heatmapColours.js";
 import { write } from "./labels.js";
 import { answersAt, attentionOf } from "./plan.js";
 
-const MANY = 100; // tokens from which on only the strongest threads are drawn, and the rest as one
-const STRONGEST = 24;
+export const MANY = 40; // tokens from which on only the strongest threads are drawn, and the rest as one
+const STRONGEST = 12;
 
 export const clamp = (value) => Math.min(1, Math.max(0, value));
 export const ease = (value) => {

@@ -40,7 +40,7 @@ const HTML = `<style>${STYLES}</style>
 
 /** `dropping` makes heads silent; `redraw()` shows what a search found. */
 export function createHeads(card, { request, dropping, redraw }) {
-  card.firstElementChild.insertAdjacentHTML("beforeend", HTML);
+  card.firstElementChild.insertAdjacentHTML("afterbegin", HTML); // what is said of them before them all
   const find = (selector) => card.querySelector(selector);
   const [row, effects, least, undo, all, found] = [
     ...[".worth", ".effects", ".least", ".undo-heads", ".all-heads", ".worth .found"].map(find),

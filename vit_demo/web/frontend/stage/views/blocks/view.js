@@ -21,7 +21,7 @@ export const html = `
   <section class="blocks" aria-label="How it gets there">
     <div>
       <div class="scroller"><div class="cells" role="group" aria-label="Every block"></div></div>
-      <p class="hint"><span>What it would say after each block.</span> Early answers, in grey, are only a tendency.
+      <p class="hint"><span>What it would say after each block.</span> In grey it may still change its mind.
         <button type="button" class="link more" aria-expanded="false">All heads</button></p>
     </div>
   </section>`;
@@ -108,7 +108,7 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
     find(".answers").classList.toggle("other", written !== whole.run); // of the picture before
     mark(method, choices);
     if (!frame.answers?.isLive) heads?.draw(wrapped, { result, whole, choices, frame }, expanded);
-    if (heads && isTask) requestAnimationFrame(() => find(".head.silent")?.scrollIntoView({ block: "center" }));
+    if (heads && isTask) requestAnimationFrame(() => card.scrollIntoView({ block: "start" }));
     isTask &&= !heads;
   }
 
