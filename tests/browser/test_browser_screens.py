@@ -131,6 +131,7 @@ def test_with_a_photo_nothing_lies_on_the_picture_of_a_phone_or_is_cut_by_its_ba
     bar, picture = edges(".handle")[0], edges(".picture")
     for way in ("choose", "live"):
         assert edges(f".photo-ways [data-way={way}]")[1] <= picture[0], way
+        assert page.locator(f".photo-ways [data-way={way}]").evaluate(IN_SIGHT), way
     for part in (".verbs", ".cells canvas"):
         assert edges(part)[1] <= bar, part
     page.locator("[data-mode=rub]").tap()
