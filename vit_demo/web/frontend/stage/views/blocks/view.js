@@ -37,7 +37,7 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
   let rows = []; // rows[0] are the blocks, each the mean of its heads; the others are the heads'
   let expanded = false;
   let written = ""; // the run whose answers stand below the blocks
-  let isTask = false; // whether silent heads are what a task is about, and not in sight yet
+  let wanted = /** @type {ScrollLogicalPosition | null} */ (null); // where all heads come into sight, once all of them is there
 
   function build({ numBlocks, numHeads }) {
     grid.style.setProperty("--blocks", numBlocks);
@@ -90,7 +90,7 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
   function draw({ result, whole, method, choices, frame }) {
     if (result.silent.length && isNew(more, [whole.run])) {
       expanded = true;
-      isTask = Boolean(pageState.get()?.view.lesson);
+      wanted = pageState.get()?.view.lesson ? "start" : null; // it is what a task is about
     }
     if (expanded) fetchHeads();
     const shape = [result.numBlocks, result.numHeads, expanded, Boolean(heads), currentLanguage()];
@@ -108,8 +108,10 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
     find(".answers").classList.toggle("other", written !== whole.run); // of the picture before
     mark(method, choices);
     if (!frame.answers?.isLive) heads?.draw(wrapped, { result, whole, choices, frame }, expanded);
-    if (heads && isTask) requestAnimationFrame(() => card.scrollIntoView({ block: "start" }));
-    isTask &&= !heads;
+    if (!wanted || (!heads && stepCode)) return;
+    const block = wanted;
+    wanted = null;
+    requestAnimationFrame(() => card.scrollIntoView({ block }));
   }
 
   /** A notebook has no server that runs the network again; without the code, heads are looked at alone. */
@@ -177,8 +179,8 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
 
   more.addEventListener("click", () => {
     expanded = !expanded;
+    wanted = expanded ? "nearest" : null;
     redraw();
-    if (expanded) requestAnimationFrame(() => requestAnimationFrame(() => card.scrollIntoView({ block: "nearest" })));
   });
   const show = (result) => {
     if (result) return;
