@@ -65,13 +65,21 @@ def open_page(page: Page, url: str) -> Page:
     return page
 
 
+FOLD = """() => {
+  for (const button of document.querySelectorAll("[data-mode=draw], .drawer:not([hidden]) .close")) button.click();
+  for (const each of document.querySelectorAll("details[open]")) each.open = false;
+  scrollTo(0, 0);
+}"""
+"""What is open closes, and the hand draws."""
+
+
 def open_anew(page: Page, url: str) -> Page:
     """Opens an address in a window that tests share: nothing is left of the result before and what was done with it."""
     if page.url != "about:blank":
         page.unroute_all()
         page.goto(f"{url.partition('#')[0]}#picture=none")
         page.wait_for_selector('.stage[data-ready="empty"]', state="attached")
-        page.locator("[data-mode=draw]").evaluate("button => { button.click(); scrollTo(0, 0); }")
+        page.evaluate(FOLD)
     return open_page(page, url)
 
 
