@@ -256,7 +256,9 @@ def test_the_lessons_are_in_the_page_s_language_and_theme(visit: Callable[..., P
     assert page.locator("#header a").first.get_attribute("href") == "./lessons?language=en"
 
 
-def test_a_link_opens_the_page_in_its_language_until_another_is_chosen(visit: Callable[..., Page], address: str) -> None:
+def test_a_link_opens_the_page_in_its_language_until_another_is_chosen(
+    visit: Callable[..., Page], address: str
+) -> None:
     page = visit(f"{address}?language=de#digit=4")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.wait_for_selector('html[lang=de] .stage[data-top1="4"]')
@@ -306,7 +308,9 @@ def test_the_menu_changes_the_language_at_once_and_back_exactly(visit: Callable[
     assert json.loads(page.evaluate("JSON.stringify(localStorage)"))["vit_demo-language"] == "es"
 
 
-def test_a_language_that_cannot_be_loaded_leaves_menu_and_page_as_they_are(visit: Callable[..., Page], address: str) -> None:
+def test_a_language_that_cannot_be_loaded_leaves_menu_and_page_as_they_are(
+    visit: Callable[..., Page], address: str
+) -> None:
     page = visit(address)
     page.route("**/languages/de.json", lambda route: route.abort())
     page.locator("#language").select_option("de")
