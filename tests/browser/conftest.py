@@ -12,7 +12,7 @@ from vit_demo.web.guard import compression
 
 from ..asynchronous import PATIENCE
 from ..servers import page_routes
-from .choosing import STAGE, Browser, BrowserContext, Page, clear_storage, launched, open_page
+from .choosing import STAGE, Browser, BrowserContext, Page, clear_storage, launched, open_anew
 from .stage_page import opened_stage, stage, stage_address
 
 __all__ = ["opened_stage", "stage", "stage_address"]
@@ -138,13 +138,13 @@ def address() -> Iterator[str]:
 @pytest.fixture
 def opened(page: Page, address: str) -> Page:
     """The page with a 7 in 49 patches."""
-    return open_page(page, f"{address}#digit=7&patch_size=4")
+    return open_anew(page, f"{address}#digit=7&patch_size=4")
 
 
 @pytest.fixture
 def quick(page: Page, address: str) -> Page:
     """The page with a network of 16 patches, for what takes many passes."""
-    open_page(page, f"{address}#tab=digits&model=digits-tiny&patch_size=7&digit=7")
+    open_anew(page, f"{address}#tab=digits&model=digits-tiny&patch_size=7&digit=7")
     page.wait_for_function(f"{STAGE}.current()?.source.preset === 'digits-tiny'")
     return page
 
