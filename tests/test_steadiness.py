@@ -65,7 +65,7 @@ ASKED_BY_THE_TEST_ALONE = {
     "huggingface_hub.file_download.http_get", "huggingface_hub.file_download.time",
     "huggingface_hub.utils._http.time",
     "huggingface_hub.utils._cache_manager.DeleteCacheStrategy.execute", "recipes.photo_outliers.ImageDraw.Draw",
-    "timm.create_model", "torch", "torchvision.datasets.MNIST",
+    "timm.create_model", "torch", "torchvision.datasets.MNIST", "torchvision.models.vit_b_16",
 }  # fmt: skip
 """What of libraries may be patched: no thread of a server calls it, unless the test asks it to."""
 

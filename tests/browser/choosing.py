@@ -34,6 +34,12 @@ def wait_a_moment(page: Page) -> None:
     asynchronous.a_moment(lambda seconds: page.wait_for_timeout(1000 * seconds))
 
 
+def clear_storage(page: Page) -> None:
+    """Has the browser remember nothing of visits before."""
+    everything = {"origin": "*", "storageTypes": "all"}
+    page.context.new_cdp_session(page).send("Storage.clearDataForOrigin", everything)
+
+
 def settle_address(page: Page) -> None:
     """Has the address written, which follows strokes and sliders a little later."""
     page.evaluate("dispatchEvent(new Event('pagehide'))")
@@ -57,6 +63,24 @@ def open_page(page: Page, url: str) -> Page:
         "document.querySelector('#columns').contains(document.elementFromPoint(innerWidth / 2, innerHeight / 2))"
     )
     return page
+
+
+FOLD = """() => {
+  for (const button of document.querySelectorAll("[data-mode=draw], .drawer:not([hidden]) .close")) button.click();
+  for (const each of document.querySelectorAll("details[open]")) each.open = false;
+  scrollTo(0, 0);
+}"""
+"""What is open closes, and the hand draws."""
+
+
+def open_anew(page: Page, url: str) -> Page:
+    """Opens an address in a window that tests share: nothing is left of the result before and what was done with it."""
+    if page.url != "about:blank":
+        page.unroute_all()
+        page.goto(f"{url.partition('#')[0]}#picture=none")
+        page.wait_for_selector('.stage[data-ready="empty"]', state="attached")
+        page.evaluate(FOLD)
+    return open_page(page, url)
 
 
 def open_section(page: Page, name: str) -> None:

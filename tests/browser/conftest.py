@@ -12,7 +12,7 @@ from vit_demo.web.guard import compression
 
 from ..asynchronous import PATIENCE
 from ..servers import page_routes
-from .choosing import STAGE, Browser, BrowserContext, Page, launched, open_page
+from .choosing import STAGE, Browser, BrowserContext, Page, clear_storage, launched, open_anew
 from .stage_page import opened_stage, stage, stage_address
 
 __all__ = ["opened_stage", "stage", "stage_address"]
@@ -86,23 +86,34 @@ def contexts(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
 @pytest.fixture
 def window(contexts: dict[str, BrowserContext]) -> Iterator[Callable[..., Page]]:
     """Opens a window that remembers nothing; a script error on the page fails the test."""
+    yield from windows(contexts)
+
+
+@pytest.fixture(scope="module")
+def lasting_window(contexts: dict[str, BrowserContext]) -> Iterator[Callable[..., Page]]:
+    """The same, for pages that the tests of a file share."""
+    yield from windows(contexts)
+
+
+def windows(contexts: dict[str, BrowserContext]) -> Iterator[Callable[..., Page]]:
     errors: list[str] = []
+    before = {page for context in contexts.values() for page in context.pages}
 
     def opened(size: tuple[int, int] = (1440, 900), kind: str = "desktop") -> Page:
         page = contexts[kind].new_page()
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        everything = {"origin": "*", "storageTypes": "all"}
-        contexts[kind].new_cdp_session(page).send("Storage.clearDataForOrigin", everything)
+        clear_storage(page)
         page.set_default_timeout(500 * PATIENCE)  # a broken page breaks many tests
         page.on("pageerror", lambda error: errors.append(str(error)))
         return page
 
     yield opened
     for context in contexts.values():
-        if len(context.pages) > 1:
+        mine = [page for page in context.pages if page not in before]
+        if mine:
             context.clear_permissions()
-        for each in context.pages[1:]:
-            each.close()
+        for page in mine:
+            page.close()
     assert not errors
 
 
@@ -127,13 +138,13 @@ def address() -> Iterator[str]:
 @pytest.fixture
 def opened(page: Page, address: str) -> Page:
     """The page with a 7 in 49 patches."""
-    return open_page(page, f"{address}#digit=7&patch_size=4")
+    return open_anew(page, f"{address}#digit=7&patch_size=4")
 
 
 @pytest.fixture
 def quick(page: Page, address: str) -> Page:
     """The page with a network of 16 patches, for what takes many passes."""
-    open_page(page, f"{address}#tab=digits&model=digits-tiny&patch_size=7&digit=7")
+    open_anew(page, f"{address}#tab=digits&model=digits-tiny&patch_size=7&digit=7")
     page.wait_for_function(f"{STAGE}.current()?.source.preset === 'digits-tiny'")
     return page
 

@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ..asynchronous import PATIENCE
 from .acts import (
     CLOCK,
     FIXED,
@@ -24,9 +23,10 @@ from .acts import (
     wait_until_answered,
     wait_until_done,
 )
-from .choosing import STAGE, Browser, Page, middle_of, on_paper, open_page, rub, shown_result, strokes_of
+from .choosing import STAGE, Page, middle_of, on_paper, open_page, rub, shown_result, strokes_of
 
 SIZES = {"laptop": (1366, 768), "tablet": (820, 1180), "phone": (390, 844)}
+KINDS = {"laptop": "desktop", "tablet": "tablet", "phone": "phone"}
 TOUCHED = ("tablet", "phone")
 DOWN = [(0.5, 0.2), (0.5, 0.35), (0.5, 0.5), (0.5, 0.65), (0.5, 0.8)]
 SEVEN = [(0.25, 0.22), (0.5, 0.22), (0.75, 0.22), (0.6, 0.5), (0.45, 0.8)]
@@ -34,20 +34,12 @@ ACROSS = [(0.2, 0.5), (0.4, 0.5), (0.6, 0.5), (0.8, 0.5)]
 
 
 @pytest.fixture(scope="module", params=["laptop", "phone"])
-def screen(browser: Browser, address: str, request: pytest.FixtureRequest) -> Iterator[Hand]:
+def screen(lasting_window: Callable[..., Page], address: str, request: pytest.FixtureRequest) -> Iterator[Hand]:
     """A mouse at a large page or a finger at a small one, which all tests of that size share."""
-    width, height = SIZES[request.param]
-    touch = {"has_touch": request.param in TOUCHED, "is_mobile": request.param == "phone"}
-    context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **touch)
-    errors: list[str] = []
-    page = context.new_page()
-    page.set_default_timeout(1000 * PATIENCE)
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    open_page(page, address)
+    page = open_page(lasting_window(SIZES[request.param], KINDS[request.param]), address)
     page.evaluate(NETWORK)
     yield Hand(page, request.param in TOUCHED)
-    context.close()
-    assert errors == []
+    page.close()
 
 
 @pytest.fixture
@@ -375,26 +367,20 @@ def test_a_name_that_is_typed_below_an_unsure_answer_goes_into_its_field(hand: H
     assert field.input_value() == ""
 
 
-@pytest.fixture(scope="module")
-def moving(browser: Browser) -> Iterator[Callable[..., Page]]:
+@pytest.fixture
+def moving(window: Callable[..., Page]) -> Callable[..., Page]:
     """Opens an address for visitors who like motion, with time that passes as the test says."""
-    contexts = []
 
     def opened(address: str, size: str) -> Page:
-        width, height = SIZES[size]
-        touch = {"has_touch": size in TOUCHED, "is_mobile": size == "phone"}
-        contexts.append(browser.new_context(viewport={"width": width, "height": height}, **touch))
-        page = contexts[-1].new_page()
-        page.set_default_timeout(1000 * PATIENCE)
+        page = window(SIZES[size], KINDS[size])
+        page.emulate_media(reduced_motion="no-preference")
         for script in (NETWORK, CLOCK):
             page.add_init_script(f"({script})()")
         page.goto(address)
         page.wait_for_selector(".stage[data-ready=true]")
         return page
 
-    yield opened
-    for context in contexts:
-        context.close()
+    return opened
 
 
 def wait_for(page: Page, expression: str) -> None:

@@ -3,7 +3,7 @@
 import io
 import json
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,14 +16,20 @@ from vit_demo.cli import main
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import Page, choose_method, close_settings, load_steps, method_button, open_page, rub
+from .choosing import Page, choose_method, close_settings, load_steps, method_button, open_anew, rub
+
+
+@pytest.fixture(scope="module")
+def page(lasting_window: Callable[..., Page]) -> Page:
+    """One that all tests of this file share."""
+    return lasting_window()
 
 
 @pytest.fixture
 def relevance(page: Page, address: str) -> Iterator[Page]:
     """The page with the evidence for a class, chosen by a link."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto(f"{address}#tab=digits&model=digits-tiny&patch_size=7&digit=3&method=relevance")
+    open_anew(page, f"{address}#tab=digits&model=digits-tiny&patch_size=7&digit=3&method=relevance")
     page.wait_for_function(
         "document.querySelector('.stage')?.__stage?.scene()?.map"
         " && document.querySelector('.stage')?.__stage?.choices.method === 'relevance'"
@@ -130,7 +136,7 @@ COLOURS = """async (url) => {
 
 
 def test_a_saved_map_of_a_photo_has_the_colours_of_the_page(page: Page, address: str) -> None:
-    open_page(page, f"{address}#tab=photos&model=photos-tiny&photo=german-shepherd")
+    open_anew(page, f"{address}#tab=photos&model=photos-tiny&photo=german-shepherd")
     png = np.asarray(Image.open(io.BytesIO(saved(page, "PNG"))).convert("RGB"))[:896].astype(float)
     svg = b64encode(saved(page, "SVG")).decode()
     drawn = np.reshape(page.evaluate(COLOURS, f"data:image/svg+xml;base64,{svg}"), (28, 28, 3))
@@ -231,7 +237,7 @@ def test_the_input_of_a_photo_is_saved_as_the_model_saw_it(
     page: Page, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto(f"{address}#tab=photos&model=photos-tiny&patch_size=12&photo=lion&method=relevance")
+    open_anew(page, f"{address}#tab=photos&model=photos-tiny&patch_size=12&photo=lion&method=relevance")
     page.wait_for_function(  # the opening digit may come first
         "document.querySelector('.stage')?.__stage?.current()?.source.example === 'lion'"
         " && document.querySelector('.stage').__stage.scene()?.map"

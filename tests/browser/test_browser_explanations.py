@@ -1,5 +1,6 @@
 """The page against the package: every map, any class, dropped patches, tests of a heatmap, the logit lens."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,12 @@ MAP = f"""text => {{
     const isThere = map && result === {STAGE}.current() && document.querySelector(".subject").innerText.includes(text);
     return isThere && {{ values: Array.from(map), shape: [result.rows, result.columns] }};
 }}"""
+
+
+@pytest.fixture(scope="module")
+def page(lasting_window: Callable[..., Page]) -> Page:
+    """One that all tests of this file share."""
+    return lasting_window()
 
 
 def map_when(page: Page, subject: str) -> np.ndarray:

@@ -1,7 +1,7 @@
 """What the tokens hold, on the picture: values against the package, keys, and no request while looking around."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from .acts import frames
-from .choosing import STAGE, Page, close_settings, method_button, middle_of, open_page, rub, settings
+from .choosing import STAGE, Page, close_settings, method_button, middle_of, open_anew, rub, settings
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +19,14 @@ def seven() -> vit_demo.Exploration:
     return vit_demo.explore(example_picture(7), "digits-small", patch_size=4)
 
 
+@pytest.fixture(scope="module")
+def page(lasting_window: Callable[..., Page]) -> Page:
+    """One that all tests of this file share."""
+    return lasting_window()
+
+
 def open_features(page: Page, address: str) -> Page:
-    open_page(page, f"{address}#digit=7&patch_size=4")
+    open_anew(page, f"{address}#digit=7&patch_size=4")
     method_button(page, "Similarity").check()
     page.locator(".subject", has_text="block 6 of 6").wait_for()
     page.locator(".answers > span").first.wait_for()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from .choosing import STAGE, Page, open_page, shown_result, wait_a_moment, wait_until
+from .choosing import STAGE, Page, open_anew, open_page, shown_result, wait_a_moment, wait_until
 
 DIGIT = "digit=3&model=digits-tiny&patch_size=7"
 IN_SIGHT = """node => {
@@ -19,13 +19,16 @@ IN_SIGHT = """node => {
 NOW = f"(() => {{ const now = {STAGE}.film()?.now(); return now?.moment ? now : null; }})()"
 
 
+@pytest.fixture(scope="module")
+def page(lasting_window: Callable[..., Page]) -> Page:
+    """One that all tests of this file share."""
+    return lasting_window()
+
+
 def begin(page: Page, address: str, link: str = DIGIT, *, motion: bool = False) -> None:
     """Opens a picture, and its film; a film before ends without its picture."""
     page.emulate_media(reduced_motion="no-preference" if motion else "reduce")
-    if page.url.startswith(address):
-        page.goto(f"{address}#picture=none")
-        page.wait_for_selector('.stage[data-ready="empty"]')
-    open_page(page, f"{address}#{link}")
+    open_anew(page, f"{address}#{link}")
     page.locator(".tour").evaluate("button => { button.click(); button.click(); }")  # in a hurry
     page.wait_for_function(NOW)
     assert page.locator(".film-line").count() == 1
@@ -166,7 +169,8 @@ def test_a_phone_is_not_widened_and_nothing_is_cut_off(
         assert told == {"", "Threads: what the class token looks at,"}
 
 
-def test_at_the_start_the_answers_glide_from_where_they_are(page: Page, address: str) -> None:
+def test_at_the_start_the_answers_glide_from_where_they_are(window: Callable[..., Page], address: str) -> None:
+    page = window()
     page.emulate_media(reduced_motion="no-preference")
     open_page(page, f"{address}#{DIGIT}")
     page.evaluate(

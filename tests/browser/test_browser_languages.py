@@ -2,12 +2,15 @@
 
 import json
 import re
+from collections.abc import Callable, Iterator
+
+import pytest
 
 from scripts.translations import FRONTEND, LANGUAGES, page_words, read_language
 from vit_demo.weights import PRESETS
 
 from ..asynchronous import PATIENCE
-from .choosing import Browser, Page, close_settings, rub, settings
+from .choosing import Browser, BrowserContext, Page, clear_storage, close_settings, rub, settings
 
 CODES = sorted(path.stem for path in LANGUAGES.glob("*.json"))
 SECTIONS = ("attention", "features", "steps", "compare", "build")
@@ -60,15 +63,34 @@ NAMES = {
 """Words of the page that are the same in every language, beside those of classes and authors."""
 
 
-def open_page(browser: Browser, address: str, language: str, catalogue: dict | None = None) -> Page:
-    context = browser.new_context(locale=language, reduced_motion="reduce", viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(1000 * PATIENCE)
-    if catalogue is not None:
-        page.route("**/languages/*.json", lambda route: route.fulfill(json=catalogue))
-    page.goto(address)
-    page.wait_for_selector('.stage[data-ready="true"]')
-    return page
+@pytest.fixture(scope="module")
+def visitors(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
+    """By their language; what is compiled for one page of theirs is there for the next."""
+    kept = {"reduced_motion": "reduce", "viewport": {"width": 1440, "height": 900}}
+    found = {language: browser.new_context(locale=language, **kept) for language in ("en-GB", "de")}
+    yield found
+    for context in found.values():
+        context.close()
+
+
+@pytest.fixture
+def visit(visitors: dict[str, BrowserContext]) -> Iterator[Callable[..., Page]]:
+    """Opens an address as a new visitor, whose browser speaks a language."""
+
+    def visit(address: str, language: str = "en-GB", catalogue: dict | None = None) -> Page:
+        page = visitors[language].new_page()
+        clear_storage(page)
+        page.set_default_timeout(1000 * PATIENCE)
+        if catalogue is not None:
+            page.route("**/languages/*.json", lambda route: route.fulfill(json=catalogue))
+        page.goto(address)
+        page.wait_for_selector('.stage[data-ready="true"]')
+        return page
+
+    yield visit
+    for context in visitors.values():
+        for page in context.pages:
+            page.close()
 
 
 def open_section(page: Page, section: str) -> None:
@@ -86,8 +108,8 @@ def settle(page: Page) -> None:
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-def test_no_language_leaves_english_or_is_too_long(browser: Browser, address: str) -> None:
-    page = open_page(browser, address, "en")
+def test_no_language_leaves_english_or_is_too_long(visit: Callable[..., Page], address: str) -> None:
+    page = visit(address)
     problems: dict[str, list[str]] = {}
     for section in SECTIONS:
         open_section(page, section)
@@ -116,7 +138,6 @@ def test_no_language_leaves_english_or_is_too_long(browser: Browser, address: st
                     settle(page)
                     problems[f"{language}, the search, {width} px"] = page.evaluate(BESIDE)
                 page.locator("[data-mode=draw]").click()
-    page.context.close()
     problems = {where: found for where, found in problems.items() if found}
     assert not problems, json.dumps(problems, indent=1, ensure_ascii=False)
 
@@ -140,10 +161,10 @@ def is_forgotten(text: str) -> bool:
     return bool(re.search(r"[^\W\d_]{2}", rest))
 
 
-def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
+def test_no_word_is_forgotten(visit: Callable[..., Page], address: str) -> None:
     """In a language whose words all stand in brackets, a text of ours without brackets is in no catalogue."""
 
-    page = open_page(browser, address, "de", {key: bracketed(key) for key in page_words()})
+    page = visit(address, "de", {key: bracketed(key) for key in page_words()})
     forgotten: set[str] = set()
 
     def collect() -> None:
@@ -199,12 +220,11 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
     page.locator("[data-mode=draw]").click()  # what removes a photo belongs to it
     page.locator(".photo-ways [data-way=remove]").click()
     collect()
-    page.context.close()
     assert not forgotten, json.dumps(sorted(forgotten), indent=1, ensure_ascii=False)
 
 
-def test_the_lessons_are_in_the_page_s_language_and_theme(browser: Browser, address: str) -> None:
-    page = open_page(browser, address, "de")
+def test_the_lessons_are_in_the_page_s_language_and_theme(visit: Callable[..., Page], address: str) -> None:
+    page = visit(address, "de")
     page.emulate_media(color_scheme="light")
     page.wait_for_selector("html[lang=de]")
     page.locator("#theme").click()
@@ -236,10 +256,11 @@ def test_the_lessons_are_in_the_page_s_language_and_theme(browser: Browser, addr
     assert page.locator("#header a").first.get_attribute("href") == "./lessons?language=en"
 
 
-def test_a_link_opens_the_page_in_its_language_until_another_is_chosen(browser: Browser, address: str) -> None:
-    context = browser.new_context(locale="en", permissions=["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    page.goto(f"{address}?language=de#digit=4")
+def test_a_link_opens_the_page_in_its_language_until_another_is_chosen(
+    visit: Callable[..., Page], address: str
+) -> None:
+    page = visit(f"{address}?language=de#digit=4")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.wait_for_selector('html[lang=de] .stage[data-top1="4"]')
     page.get_by_role("button", name="Link kopieren").click()
     page.wait_for_function("navigator.clipboard.readText().then((text) => /\\?language=de#.*digit=4/.test(text))")
@@ -248,12 +269,10 @@ def test_a_link_opens_the_page_in_its_language_until_another_is_chosen(browser: 
     assert "language" not in page.url and "digit=4" in page.url
     page.reload()
     page.wait_for_selector('html[lang=en] .stage[data-top1="4"]')
-    context.close()
-    page.context.close()
 
 
-def test_the_menu_changes_the_language_at_once_and_back_exactly(browser: Browser, address: str) -> None:
-    page = open_page(browser, address, "en-GB")
+def test_the_menu_changes_the_language_at_once_and_back_exactly(visit: Callable[..., Page], address: str) -> None:
+    page = visit(address)
     fetched: list[str] = []
     page.on("request", lambda request: fetched.append(request.url))
     for section in SECTIONS:  # so that every part of the page is there
@@ -287,11 +306,12 @@ def test_the_menu_changes_the_language_at_once_and_back_exactly(browser: Browser
     page.reload()
     page.wait_for_selector("html[lang=es]")
     assert json.loads(page.evaluate("JSON.stringify(localStorage)"))["vit_demo-language"] == "es"
-    page.context.close()
 
 
-def test_a_language_that_cannot_be_loaded_leaves_menu_and_page_as_they_are(browser: Browser, address: str) -> None:
-    page = open_page(browser, address, "en-GB")
+def test_a_language_that_cannot_be_loaded_leaves_menu_and_page_as_they_are(
+    visit: Callable[..., Page], address: str
+) -> None:
+    page = visit(address)
     page.route("**/languages/de.json", lambda route: route.abort())
     page.locator("#language").select_option("de")
     page.wait_for_function("document.querySelector('#language').validationMessage.startsWith('The language could not')")
@@ -299,4 +319,3 @@ def test_a_language_that_cannot_be_loaded_leaves_menu_and_page_as_they_are(brows
     page.reload()
     page.wait_for_selector('.stage[data-ready="true"]')
     assert page.locator("html").get_attribute("lang") == "en", "and the choice is not kept"
-    page.context.close()

@@ -1,6 +1,7 @@
 """The section Step by step, as a visitor walks through it: keyboard, clicks and questions, against the package."""
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import READY, Locator, Page, Route, open_steps, wait_until
+from .choosing import Locator, Page, Route, open_anew, open_steps, wait_until
 
 TITLES = [
     "Cut the picture into patches",
@@ -22,12 +23,17 @@ TITLES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def page(lasting_window: Callable[..., Page]) -> Page:
+    """One that all tests of this file share."""
+    return lasting_window()
+
+
 def open_tour(page: Page, address: str, link: str = "digit=7&patch_size=4") -> list[str]:
     """Opens the chapter and returns the list into which errors of the console go."""
     errors: list[str] = []
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.goto(f"{address}#{link}")
-    page.wait_for_selector(f'{READY}[data-state="done"]')
+    open_anew(page, f"{address}#{link}")
     open_steps(page)
     figure(page).locator(".tiles").wait_for()
     return errors
@@ -73,8 +79,10 @@ def test_the_arrow_keys_walk_through_all_eight_steps(page: Page, address: str, l
     assert not errors
 
 
-def test_arrow_keys_on_the_picture_choose_a_patch_and_the_buttons_cover_nothing(page: Page, address: str) -> None:
-    page.set_viewport_size({"width": 1280, "height": 720})
+def test_arrow_keys_on_the_picture_choose_a_patch_and_the_buttons_cover_nothing(
+    window: Callable[..., Page], address: str
+) -> None:
+    page = window((1280, 720))
     open_tour(page, address)
     page.locator(".steps .tour-picture").click(position={"x": 10, "y": 10})
     assert tour(page)["patch"] == 0
@@ -195,7 +203,6 @@ def test_a_step_whose_numbers_are_late_does_not_take_answers_to_the_question_bef
         route.continue_()
     page.locator(".steps .prompt", has_text="Which of the marked patches").wait_for()
     assert page.evaluate(hits) == 5
-    page.unroute_all()
 
 
 def test_hovering_costs_no_request(page: Page, address: str) -> None:

@@ -1,13 +1,12 @@
 """The first screen at every width: all is in sight, nothing moves or is cut, and its numbers are the package's."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
-from ..asynchronous import PATIENCE
 from ..percentages import percentage
 from .acts import CUT, FIXED, WATCH, frames, said, wait_until_done
-from .choosing import STAGE, Browser, Page, draw, look_from, middle_of, open_page, rub, shown_result
+from .choosing import STAGE, Page, draw, look_from, middle_of, open_page, rub, shown_result
 
 SIZES = {
     **{"1920": (1920, 1080), "1440": (1440, 900), "1366": (1366, 768), "1280": (1280, 720), "1024": (1024, 768)},
@@ -19,21 +18,15 @@ NBSP = "\u00a0"
 
 
 @pytest.fixture(scope="module")
-def screens(browser: Browser, address: str) -> Iterator[Callable[[str], Page]]:
+def screens(lasting_window: Callable[..., Page], address: str) -> Callable[[str], Page]:
     """The page in a window of a size; all sizes of a kind of screen share one."""
     pages: dict[str, Page] = {}
-    errors: list[str] = []
 
     def screen(size: str) -> Page:
         width, height = SIZES[size]
         kind = size.split()[-1] if size[0].isalpha() else "desktop"
         if kind not in pages:
-            touch = {"has_touch": kind != "desktop", "is_mobile": kind == "phone"}
-            page = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **touch)
-            pages[kind] = page.new_page()
-            pages[kind].set_default_timeout(1000 * PATIENCE)
-            pages[kind].on("pageerror", lambda error: errors.append(str(error)))
-            open_page(pages[kind], address)
+            pages[kind] = open_page(lasting_window(SIZES[size], kind), address)
             pages[kind].evaluate("document.fonts.ready")
         page = pages[kind]
         page.set_viewport_size({"width": width, "height": height})
@@ -42,10 +35,7 @@ def screens(browser: Browser, address: str) -> Iterator[Callable[[str], Page]]:
         page.evaluate("scrollTo(0, 0)")
         return page
 
-    yield screen
-    for page in pages.values():
-        page.context.close()
-    assert errors == []
+    return screen
 
 
 def press(page: Page, selector: str) -> None:

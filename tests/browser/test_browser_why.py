@@ -1,5 +1,7 @@
 """Why one class rather than another, the search for the fewest squares, and where a map is strong."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -11,12 +13,19 @@ from .choosing import (
     choose_method,
     close_settings,
     load_steps,
+    open_anew,
     open_page,
     rub,
     settings,
     shown_result,
 )
 from .test_browser_explanations import drop, map_when
+
+
+@pytest.fixture(scope="module")
+def page(lasting_window: Callable[..., Page]) -> Page:
+    """One that all tests of this file share."""
+    return lasting_window()
 
 
 def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page) -> None:
@@ -99,7 +108,7 @@ DIFFERENCES = """() => {
 
 
 def test_a_map_is_smoothed_only_on_request_and_the_link_holds_it(page: Page, address: str) -> None:
-    open_page(page, f"{address}#tab=digits&model=digits-small&patch_size=2&digit=7")
+    open_anew(page, f"{address}#tab=digits&model=digits-small&patch_size=2&digit=7")
     page.wait_for_function(f"{STAGE}.scene().map?.length === 196")
     rub(page)  # on the paper of Draw the squares lie where the ink is
     page.wait_for_selector(".stage[data-verb=rub]")
@@ -153,7 +162,7 @@ def test_a_search_shows_what_it_tries_can_be_cancelled_and_begun_again(quick: Pa
 
 
 def test_the_class_that_is_explained_stays_while_patches_are_removed(page: Page, address: str) -> None:
-    open_page(page, f"{address}#digit=8&patch_size=7&method=libra_fullgrad&against=3")
+    open_anew(page, f"{address}#digit=8&patch_size=7&method=libra_fullgrad&against=3")
     whole = shown_result(page)
     map_when(page, "for 8 rather than 3")
     drop(page, [(1, 1), (2, 1)], whole.grid)
@@ -174,7 +183,7 @@ def test_a_photo_loses_most_of_its_colours_below_a_map(page: Page, address: str)
         const { data } = canvas.getContext("2d").getImageData((x + 0.3) * width, (y + 0.3) * height, 6, 6);
         return Math.max(...data.map((value, i) => (i % 4 ? 0 : Math.abs(value - data[i + 2]))));
     }"""
-    open_page(page, f"{address}#tab=photos&photo=goldfish&method=libra_fullgrad")
+    open_anew(page, f"{address}#tab=photos&photo=goldfish&method=libra_fullgrad")
     map_when(page, "Libra")
     tinted = page.evaluate(channels)
     page.locator("[data-show=plain]").click()
