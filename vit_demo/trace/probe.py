@@ -75,7 +75,7 @@ class Probe(AttentionMode):
 
     def project(self, weight: Tensor) -> None:
         """Notes the output projection of the last self-attention."""
-        if self.shapes and weight.shape[1] == self.shapes[-1][1] * self.shapes[-1][3]:
+        if self.shapes and weight.dim() == 2 and weight.shape[1] == self.shapes[-1][1] * self.shapes[-1][3]:
             self.projections.setdefault(len(self.shapes) - 1, self._names.get(id(weight), ""))
 
     def ends_in_head(self, logits: Tensor, end: str) -> bool:
