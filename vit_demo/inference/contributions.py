@@ -39,7 +39,8 @@ NOT_ADDED = (
     "whole blocks."
 )
 CURVES = {
-    "_Activation", "Abs", "Amax", "Clamp", "ClampMin", "LeakyRelu", "Max", "Maximum", "Minimum", "PreluKernel", "Relu",
+    "_Activation", "Abs", "AdaptiveMaxPool2D", "AdaptiveMaxPool3D", "Amax", "Clamp", "ClampMin", "LeakyRelu", "Max",
+    "MaxPool2DWithIndices", "MaxPool3DWithIndices", "Maximum", "Minimum", "PreluKernel", "Relu",
 }  # fmt: skip
 SUMS = {
     "Add", "Alias", "Cat", "Clone", "Gather", "Permute", "Roll", "Scatter", "Slice", "Split", "SplitWithSizes",
@@ -83,7 +84,9 @@ def contributions(
         PresetError: If what a block adds after attention is not what one linear map gives.
     """
     logits, trace, ends, branches = _watched(model, images, **options)
-    score, last = class_scores(logits, target, against).sum(), trace.tokens[-1]
+    last = trace.tokens[-1]
+    with torch.inference_mode(False), torch.enable_grad():
+        score = class_scores(logits, target, against).sum()
     if missing_rule(logits, [last], CURVES):
         raise InputError(NOT_LINEAR)
     slope = torch.autograd.grad(score, last, retain_graph=bool(branches))[0].float()  # [1, N, D]
