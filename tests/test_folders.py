@@ -137,13 +137,18 @@ def test_one_file_that_cannot_be_read_ends_nothing_and_is_named(folder, command,
 
 
 @pytest.mark.parametrize("command", ["evaluate", "teach", "audit"])
-@pytest.mark.parametrize("parts", [("train", "val"), ("Train", "test"), ("train",), ("test", "training", "validation")])
+@pytest.mark.parametrize("parts", [("train", "val"), ("Train", "test"), ("train",), ("test", "training", "validation"),
+                                   ("train2017", "val2017"), ("test_1", "train_1")])  # fmt: skip
 def test_what_lies_above_the_folders_of_classes_is_no_class(tmp_path, command, parts):
     for part in parts:
         put(f"{part}/3/a.png", f"{part}/7/b.png")(tmp_path)
     with pytest.raises(InputError, match=rf"holds {' and '.join(parts)}, which are no classes: give one of them, as "):
         FINDERS[command](tmp_path)
     assert len(FINDERS[command](tmp_path / parts[0])) == 2
+    if len(parts) > 1:
+        put("overview.png")(tmp_path)
+        with pytest.raises(InputError, match="which are no classes"):
+            FINDERS[command](tmp_path)
 
 
 @pytest.mark.parametrize(

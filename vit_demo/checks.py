@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from vit_demo.defaults import MAX_HEADS
 from vit_demo.errors import InputError, MissingPackageError, PresetError
@@ -55,17 +56,38 @@ def require(module: str, what: str, extra: str = "app") -> None:
         raise MissingPackageError(f'{what} needs {module}: run pip install "vit_demo[{extra}]".')
 
 
+def is_address(url: str) -> bool:
+    """Whether a text is an address of HTTP with a host that can be asked for, and nothing after its path."""
+    try:
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return has_host and parts.scheme in ("http", "https") and not re.search(r"[\s?#]", url)
+
+
 def check_proxies() -> None:
     """Checks the proxies of the environment; ``PresetError`` if a client of HTTP would fail with one."""
     from urllib.request import getproxies  # here, because the process that decodes pictures needs none
 
     known = getproxies()
     for url in (known[name] for name in ("http", "https", "all") if name in known):
-        scheme = url.partition("://")[0].lower() if "://" in url else "http"
+        scheme, _, rest = url.rpartition("://")
+        scheme = scheme.lower() or "http"
         if scheme.startswith("socks5") and find_spec("socksio") is None:
             raise PresetError('A SOCKS proxy needs socksio: run pip install "httpx[socks]", or unset ALL_PROXY.')
         if scheme not in ("http", "https", "socks5", "socks5h"):
             raise PresetError(f"A proxy begins with {scheme}://: write it with http://, https:// or socks5://.")
+        if not is_address(f"http://{rest}") or not url.isascii():
+            raise PresetError("A proxy of this machine is no address: write it like http://host:3128.")
+
+
+def is_behind_proxy(url: str) -> bool:
+    """Whether a proxy of the environment stands between this machine and an address."""
+    from urllib.request import getproxies, proxy_bypass  # here, for the same reason
+
+    parts, known = urlsplit(url), getproxies()
+    return bool((known.get(parts.scheme) or known.get("all")) and not proxy_bypass(parts.hostname or ""))
 
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:

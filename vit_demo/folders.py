@@ -15,7 +15,7 @@ FOREIGN = frozenset(
 )
 """Folders that file servers and systems add."""
 SPLITS = frozenset(("train", "training", "val", "valid", "validation", "test", "testing", "dev", "eval"))
-"""Folders above those of classes."""
+"""Folders above those of classes, also with a year or a number, such as ``train2017``."""
 
 
 def is_hidden(name: str) -> bool:
@@ -70,8 +70,8 @@ def pictures_by_class(folder: Path) -> dict[str, list[Path]]:
         raise InputError(f"{folder} cannot be read ({error.strerror}): give a folder of pictures.") from error
     used = [name for name, files in found.items() if files]
     beside = pictures_in(folder, deep=False)
-    is_split = used and not beside and all(name.casefold() in SPLITS for name in used)
-    if is_split and (len(used) > 1 or all(file.parent != folder / used[0] for file in found[used[0]])):
+    is_split = used and all(name.casefold().rstrip("0123456789").rstrip("_-") in SPLITS for name in used)
+    if is_split and (len(used) > 1 or (not beside and all(file.parent != folder / used[0] for file in found[used[0]]))):
         parts = " and ".join(used)
         raise InputError(f"{folder} holds {parts}, which are no classes: give one of them, as {folder / used[-1]}.")
     return {"": beside, **found}

@@ -109,6 +109,10 @@ def table(tmp_path, *rows):
     return tmp_path / "boxes.csv"
 
 
+def boxes(edges, form, side=16):
+    return pytest.importorskip("torchvision").tv_tensors.BoundingBoxes(edges, format=form, canvas_size=(side, side))
+
+
 CAT, OTHER = {"bbox": [2, 4, 7, 11]}, {"bbox": [0, 0, 16, 16]}
 
 
@@ -133,6 +137,15 @@ CAT, OTHER = {"bbox": [2, 4, 7, 11]}, {"bbox": [0, 0, 16, 16]}
         (lambda path: [tuple(np.array(BOX) / 16)], 77 / 256),
         (lambda path: [np.array(BOX)], 77 / 256),
         (lambda path: {"cat/00": torch.tensor([BOX, [9, 0, 16, 16]])}, (77 + 7 * 16) / 256),
+        (lambda path: [torch.tensor([BOX], dtype=torch.bfloat16)], 77 / 256),
+        (lambda path: [torch.tensor([BOX], dtype=torch.float32, requires_grad=True)], 77 / 256),
+        (lambda path: [boxes([BOX], "XYXY")], 77 / 256),
+        (lambda path: [boxes([[2, 4, 7, 11]], "XYWH")], 77 / 256),
+        (lambda path: [boxes([[2, 4, 7, 11], [9, 0, 7, 16]], "XYWH")], (77 + 7 * 16) / 256),
+        (lambda path: [boxes([[5.5, 9.5, 7, 11]], "CXCYWH")], 77 / 256),
+        (lambda path: [boxes([[20, 40, 70, 110]], "XYWH", 160)], 77 / 256),
+        (lambda path: coco(path, [CAT], width=0, height=0), 77 / 256),
+        (lambda path: coco(path, [CAT], width=None, height=None), 77 / 256),
     ],
 )  # fmt: skip
 def test_every_kind_of_box_is_the_same_object(explainer, folder, tmp_path, masks, area):
@@ -154,6 +167,8 @@ def test_every_kind_of_box_is_the_same_object(explainer, folder, tmp_path, masks
         (lambda path: coco(path, [CAT | {"iscrowd": 1}]), "boxes are of nothing"),
         (lambda path: [np.arange(256).reshape(16, 16) % 5], "mask holds 0, 1, 2, 3 and more"),
         (lambda path: [np.where(MASK, np.nan, 1)], "mask holds"),
+        (lambda path: [np.where(MASK, 26, 7)], "mask holds 7, 26"),
+        (lambda path: [np.where(MASK, 5, 255)], "mask holds 5, 255"),
         (lambda path: [np.where(MASK, -1, 1)], "mask holds -1, 1"),
         (lambda path: [np.zeros((16, 16, 7))], "The mask"),
         (lambda path: [b"no mask"], "The mask"),

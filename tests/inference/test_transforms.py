@@ -43,6 +43,13 @@ TRANSFORMS: dict[str, tuple[Callable[[], Any], list[float]]] = {
     "a processor of transformers": (
         lambda: processor(image_mean=[0.2, 0.4, 0.6], image_std=[0.5, 0.25, 1.0]), [-0.4, -1.6, -0.6]
     ),
+    "blue, green, red": (
+        lambda: lambda picture: of_255(picture).flip(0) - torch.tensor([104.0, 117, 123])[:, None, None],
+        [-104.0, -117, -123],
+    ),
+    "green, red, blue": (
+        lambda: lambda picture: normalize([0.5, 0.2, 0.1], [0.5] * 3)(picture)[[1, 0, 2]], [-0.4, -1.0, -0.2]
+    ),
     "bars above and below": (lambda: with_bars, [-0.5] * 3),
 }  # fmt: skip
 
@@ -89,6 +96,9 @@ def test_what_is_no_line_is_shown_from_its_darkest_to_its_lightest():
 
     ex = vit_demo.explore(PICTURE, own(), transform=of_itself)
     assert (np.asarray(ex.image).min(), np.asarray(ex.image).max()) == (0, 255)
+    assert "which number is black is assumed" in ex.preprocessing.note
+    bright = vit_demo.explore(PICTURE, own(), transform=lambda picture: (of_255(picture) / 255) ** 2.2)
+    assert "which number is black is assumed" in bright.preprocessing.note
 
 
 def test_what_cannot_be_called_is_no_transform():
@@ -101,4 +111,4 @@ def test_colours_are_measured_once():
     explainer = vit_demo.Explainer(own(), transform=lambda picture: calls.append(1) or of_255(picture))
     for _ in range(3):
         explainer(PICTURE)
-    assert len(calls) == 3 + 3
+    assert len(calls) == 3 + 6

@@ -23,6 +23,8 @@ ASKED: dict[str, Callable[[Exploration], Any]] = {
     "randomization of another method": lambda ex: ex.randomization("libra_fullgrad", 3),
     "faithfulness": lambda ex: ex.faithfulness("relevance", label=3, seeds=1).deletion,
     "tokens": lambda ex: ex.tokens(),
+    "contributions": lambda ex: ex.contributions(3).heads,
+    "effects of heads": lambda ex: ex.head_effects(3),
     "lens": lambda ex: [one[0][1] for one in ex.logit_lens()],
 } | {name: lambda ex, name=name: ex.heatmap(name) for name in METHODS}
 
@@ -61,6 +63,17 @@ class Probe(nn.Module):
         if self.kind == "set_grad_enabled":
             with torch.set_grad_enabled(False):
                 return self.head(self.backbone(images))
+        if self.kind == "set and set back":
+            torch.set_grad_enabled(False)
+            x = self.backbone(images)
+            torch.set_grad_enabled(True)
+            return self.head(x)
+        if self.kind == "detach":
+            return self.head(self.backbone(images).detach())
+        if self.kind == "detached tokens":
+            return self.head(self.backbone.forward_head(torch.detach(self.backbone.forward_features(images))))
+        if self.kind == "data":
+            return self.head(self.backbone(images).data)
         with torch.inference_mode() if self.kind == "inference_mode" else torch.no_grad():
             x = self.backbone.forward_features(images)
             x = x[:, 0] if self.kind == "tokens" else self.backbone.forward_head(x)
@@ -68,7 +81,10 @@ class Probe(nn.Module):
 
 
 @pytest.mark.parametrize("freezes", [False, True])
-@pytest.mark.parametrize("kind", ["no_grad", "decorated", "set_grad_enabled", "tokens"])
+@pytest.mark.parametrize(
+    "kind",
+    ["no_grad", "decorated", "set_grad_enabled", "set and set back", "tokens", "detach", "detached tokens", "data"],
+)
 def test_a_frozen_backbone_is_explained_as_if_it_were_not(kind, freezes):
     frozen, plain = Probe(kind).eval(), Probe("plain").eval()
     if freezes:

@@ -52,7 +52,20 @@ def test_what_is_no_number_for_each_image_gets_a_sentence(library, method):
                 pytest.fail(name)
 
 
-@pytest.mark.parametrize("mix", [lambda z: z[:, 3] - z[:, 3].mean(), lambda z: z[:, 3].sum().expand(2)])
+def with_the_first(z: Tensor) -> Tensor:
+    return torch.cat([z[:1, 3], z[1:, 3] + z[:-1, 3]])
+
+
+@pytest.mark.parametrize(
+    "mix",
+    [
+        lambda z: z[:, 3] - z[:, 3].mean(),
+        lambda z: z[:, 3].sum().expand(2),
+        lambda z: z[:, 3].flip(0),
+        with_the_first,
+        lambda z: (z.softmax(0) * z)[:, 3],
+    ],
+)
 def test_a_function_of_several_images_at_once_gets_a_sentence(mix):
     explainer = vit_demo.Explainer(timm_vit()())
     with pytest.raises(InputError, match="one number for each image, of its own logits"):
@@ -88,6 +101,21 @@ RESIZES: dict[str, Callable[[Tensor], Tensor]] = {
     "nearest": lambda x: F.interpolate(x, scale_factor=8, mode="nearest"),
     "antialiased": lambda x: F.interpolate(x, size=(6, 6), mode="bilinear", antialias=True),
     "an adaptive mean": lambda x: F.adaptive_avg_pool2d(x, (3, 3)),
+    "trilinear": lambda x: F.interpolate(x[:, :, None], scale_factor=(1, 2, 2), mode="trilinear")[:, :, 0],
+    "pixels moved out of channels": lambda x: F.pixel_shuffle(x.repeat_interleave(4, 1), 2),
+    "and into them": lambda x: F.pixel_unshuffle(x, 2)[:, ::4],
+    "channels in another order": lambda x: F.channel_shuffle(x.repeat(1, 2, 1, 1), 2)[:, :5],
+    "sampled": lambda x: F.grid_sample(
+        x,
+        F.affine_grid(torch.eye(2, 3).expand(len(x), -1, -1), [len(x), 5, 8, 8], align_corners=False),
+        align_corners=False,
+    ),
+    "reflected": lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"),
+    "repeated at the edges": lambda x: F.pad(x, (1, 1, 1, 1), mode="replicate"),
+    "unfolded and folded": lambda x: F.fold(F.unfold(x, 2, stride=2), (4, 4), 2, stride=2),
+    "the largest of four": lambda x: F.max_pool2d(x, 2),
+    "turned": lambda x: x.rot90(1, (2, 3)),
+    "waves": lambda x: torch.fft.irfft2(torch.fft.rfft2(x)[..., :2], s=(4, 4)),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -135,6 +136,15 @@ def test_accuracy_and_confusion_are_those_of_examples_left_out(taught):
     noise = {name: [np.random.default_rng(10 * i + j).integers(0, 255, (40, 40, 3), np.uint8) for j in range(8)]
              for i, name in enumerate("ab")}  # fmt: skip
     assert vit_demo.teach(noise, make()).accuracy < 0.8, "noise cannot be told apart"
+
+
+def test_chance_is_what_answers_in_another_order_would_get():
+    classes, answers = np.repeat(range(3), [12, 3, 5]), np.repeat([0, 1, 2, 0], [9, 4, 2, 5])
+    confusion = np.zeros((3, 3), np.int64)
+    np.add.at(confusion, (classes, answers), 1)
+    found = replace(vit_demo.teach(EXAMPLES, make(0)), confusion=confusion).chance
+    shuffled = [(np.random.default_rng(seed).permutation(answers) == classes).mean() for seed in range(4000)]
+    assert found == pytest.approx(np.mean(shuffled), abs=0.005)
 
 
 @pytest.mark.parametrize("counts", [(10, 10), (2, 2), (20, 5), (7, 7, 7), (3, 30, 12)])

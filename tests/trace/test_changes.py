@@ -40,6 +40,53 @@ class Choosing(Own):
         return self.head(x.mean(1) if self.reads == "mean" else x[:, 0])
 
 
+class Placed(Choosing):
+    """A network that reads the tokens at places that it keeps, in one way or another."""
+
+    COUNT = 16
+    LAST = {"of": [{"all": [16]}]}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nested = {"of": [{"all": [16]}]}
+        self.register_buffer("places", torch.arange(16))
+        self.register_buffer("is_read", torch.ones(16, dtype=torch.bool))
+        self.register_buffer("last", torch.tensor(16))
+
+    def picked(self, x: Tensor) -> Tensor:
+        last = min(self.nested["of"][0]["all"][0], self.COUNT, self.LAST["of"][0]["all"][0], int(self.last))
+        return x[:, self.places][:, self.is_read][:, :last]
+
+
+def set_data(x: Tensor, value: Tensor) -> None:
+    x.data.copy_(value)
+
+
+PLACES: dict[str, Callable[[Placed], object]] = {
+    "a list in a list": lambda module: module.nested["of"][0]["all"].__setitem__(0, 8),
+    "a value of its class": lambda module: setattr(type(module), "COUNT", 8),
+    "a list of its class": lambda module: module.LAST["of"][0]["all"].__setitem__(0, 8),
+    "indices": lambda module: module.places.copy_(torch.arange(16) % 8),
+    "indices, as data": lambda module: set_data(module.places, torch.arange(16) % 8),
+    "a mask": lambda module: module.is_read.copy_(HALF),
+    "a number": lambda module: module.last.fill_(8),
+    "loaded": lambda module: module.load_state_dict(module.state_dict() | {"places": torch.arange(16) % 8}),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_where_tokens_are_read_is_seen_however_it_is_kept(name, images, monkeypatch):
+    monkeypatch.setattr(Placed, "COUNT", 16)
+    monkeypatch.setattr(Placed, "LAST", {"of": [{"all": [16]}]})
+    torch.manual_seed(0)
+    module = Placed().eval()
+    explainer = vit_demo.Explainer(module)
+    explainer.maps(images[:1], "relevance", 3)
+    PLACES[name](module)
+    found, expected = explainer.maps(images[:1], "relevance", 3), relevance_by_hand(module, images[:1], HALF / 8)
+    torch.testing.assert_close(found.flatten(), expected, atol=1e-6, rtol=1e-3)
+
+
 class First(Choosing):
     def forward(self, images: Tensor) -> Tensor:
         self.reads = "first"
@@ -186,7 +233,7 @@ def test_weights_that_counted_for_nothing_are_seen_once_they_do(way, kind, image
     torch.testing.assert_close(found.flatten(), expected, atol=1e-6, rtol=1e-3)
     WAYS[way](module, "gate", torch.arange(24) / 12)
     with pytest.raises(PresetError, match="adds after attention"):
-        explainer(images[0]).contributions(3)
+        explainer(images[0]).heatmap("norm_attention")
     WAYS[way](module, "mixes", torch.tensor(0.1))
     with pytest.raises(PresetError, match="something else mixes"):
         explainer.maps(images[:1], "relevance", 3)
@@ -204,7 +251,15 @@ class Counting(Own):
         return super().forward(images)
 
 
-@pytest.mark.parametrize("make", [own, Counting, timm_vit()])
+def normalized() -> nn.Module:
+    """A network with batch normalization, which counts its steps."""
+    module = own()
+    module.head = nn.Sequential(nn.BatchNorm1d(24), module.head)
+    module.head[0].running_mean.normal_(), module.head[0].running_var.uniform_(0.5, 1)
+    return module
+
+
+@pytest.mark.parametrize("make", [own, Counting, timm_vit(), normalized])
 @pytest.mark.parametrize("trains", [True, False])
 def test_other_values_of_weights_change_no_structure(make, trains, images, monkeypatch):
     module = randomize(make())

@@ -81,6 +81,18 @@ def test_what_is_not_cached_whole_is_refused(hub, repositories, tmp_path, monkey
         vit_demo.explore(PICTURE, REPO)
 
 
+@pytest.mark.parametrize("how", ["offline", "dead", "busy"])
+def test_a_processor_that_was_cached_and_is_lost_is_not_left_out(hub, repositories, tmp_path, monkeypatch, how):
+    hub.repositories[REPO] = repositories["transformers"]
+    for name in hub.repositories[REPO]:
+        path = huggingface_hub.hf_hub_download(REPO, name, endpoint=hub.url, cache_dir=tmp_path / "cache")
+        if name == "preprocessor_config.json":
+            Path(path).resolve().unlink()
+    stop(hub, monkeypatch, how)
+    with pytest.raises(CheckpointError, match="cannot be downloaded, because"):
+        vit_demo.explore(PICTURE, REPO)
+
+
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
 def test_a_processor_that_cannot_be_asked_for_is_not_left_out(hub, repositories, status):
     """Without it, the pixels would be others."""
@@ -127,7 +139,13 @@ ANSWERS = [
     *((status, {}, BUSY) for status in (408, 429, 500, 502, 503, 504)),
     (200, PAGE, PORTAL),
     (302, LOG_IN, PORTAL),
-    (511, {}, "the Hub does not respond"),
+    (511, {}, PORTAL),
+    *((status, {}, BUSY) for status in (425, 501, 507, 520, 522, 525, 530)),
+    *(
+        (status, {}, f"because the Hub answers with status {status}: choose")
+        for status in (400, 402, 405, 410, 416, 451)
+    ),
+    (404, {}, "because the Hub answers with status 404: choose"),
 ]
 
 
@@ -175,10 +193,13 @@ def fresh():
 
 SOCKS = 'A SOCKS proxy needs socksio: run pip install "httpx[socks]", or unset ALL_PROXY.'
 ENVIRONMENT = [
-    ({"HF_ENDPOINT": "hf-mirror.com"}, "HF_ENDPOINT is 'hf-mirror.com': write it with https://."),
-    ({"HF_ENDPOINT": "localhost:8080/hub"}, "HF_ENDPOINT is 'localhost:8080/hub': write it with https://."),
-    ({"HF_ENDPOINT": "ftp://hub"}, "HF_ENDPOINT is 'ftp://hub': write it with https://."),
-    ({"HF_ENDPOINT": "//hub"}, "HF_ENDPOINT is '//hub': write it with https://."),
+    ({"HF_ENDPOINT": "hf-mirror.com"}, "HF_ENDPOINT is 'hf-mirror.com': write it like https://huggingface.co."),
+    (
+        {"HF_ENDPOINT": "localhost:8080/hub"},
+        "HF_ENDPOINT is 'localhost:8080/hub': write it like https://huggingface.co.",
+    ),
+    ({"HF_ENDPOINT": "ftp://hub"}, "HF_ENDPOINT is 'ftp://hub': write it like https://huggingface.co."),
+    ({"HF_ENDPOINT": "//hub"}, "HF_ENDPOINT is '//hub': write it like https://huggingface.co."),
     ({"ALL_PROXY": "socks5://127.0.0.1:9"}, SOCKS),
     ({"all_proxy": "socks5h://127.0.0.1:9"}, SOCKS),
     ({"HTTPS_PROXY": "SOCKS5://user:secret@127.0.0.1:9"}, SOCKS),
@@ -186,6 +207,35 @@ ENVIRONMENT = [
     ({"https_proxy": "foo://127.0.0.1:9"}, "write it with http://, https:// or socks5://."),
     ({"SSL_CERT_FILE": "/nowhere/ca.pem"}, "set SSL_CERT_FILE to a file of those that your network needs."),
     ({"REQUESTS_CA_BUNDLE": "/nowhere/ca.pem"}, "set SSL_CERT_FILE to a file of those that your network needs."),
+    *(
+        ({"HF_ENDPOINT": url}, "write it like https://huggingface.co.")
+        for url in (
+            "https://",
+            "http:///hub",
+            "http://[::1",
+            "http://hub:port",
+            "http://hub:99999",
+            " https://hub",
+            "https://a hub",
+            "https://hub?x=1",
+            "https://hub#x",
+            "'https://hub'",
+        )
+    ),
+    *(
+        ({"HTTP_PROXY": url}, "A proxy of this machine is no address: write it like http://host:3128.")
+        for url in (
+            " ",
+            "http://",
+            "http://proxy:port",
+            "http://me:a b@proxy:1",
+            "http://[::1",
+            "http://pröxy",
+            "proxy:0",
+        )
+    ),
+    ({"all_proxy": "127.0.0.1:9", "no_proxy": "", "NO_PROXY": ""}, "The proxy of this machine does not answer"),
+    ({"SSL_CERT_FILE": "/"}, "set SSL_CERT_FILE to a file of those that your network needs."),
     ({"HF_HUB_CACHE": "~/.cache/huggingface/hub"}, "There is no home folder for what is downloaded: set HF_HOME"),
 ]
 
@@ -218,6 +268,46 @@ def test_the_page_without_its_proxy_is_a_sentence(tmp_path):
     done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "A proxy begins with foo://: write it" in done.stderr and "secret" not in done.stderr
+
+
+@pytest.mark.parametrize("token", ["hf_schlüssel", "hf_a b", "hf_\x07", "“hf_mine”"])
+def test_a_token_that_cannot_be_sent_is_named(hub, repositories, monkeypatch, token):
+    hub.repositories[REPO] = repositories["timm"]
+    monkeypatch.setenv("HF_TOKEN", token)
+    with pytest.raises(CheckpointError) as refused:
+        fetch(REPO, CONFIG, "main")
+    assert "The token of the Hub cannot be sent: log in again" in str(refused.value) and token not in str(refused.value)
+    fetch(REPO, CONFIG, "main", trusted=False)
+
+
+def test_a_token_that_cannot_be_read_is_named(hub, repositories, monkeypatch, tmp_path):
+    hub.repositories[REPO] = repositories["timm"]
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path))
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(CheckpointError, match="The token of the Hub cannot be sent"):
+        fetch(REPO, CONFIG, "main")
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_store_of_large_files_that_refuses_is_not_taken_for_the_hub(hub, repositories, monkeypatch, status, trusted):
+    """An address that is signed for a while may be too old; nobody need ask for access."""
+    hub.repositories[REPO], handler = repositories["timm"], hub.server.RequestHandlerClass
+    respond = handler.respond
+
+    def refuse(self, with_body: bool) -> None:
+        self.head(status, 0, {}) if self.path.startswith("/moved") else respond(self, with_body)
+
+    monkeypatch.setattr(handler, "respond", refuse)
+    with pytest.raises(CheckpointError, match="because its store of large files refuses it: try again in a few"):
+        fetch(REPO, "model.safetensors", "main", trusted=trusted)
+
+
+def test_what_does_not_speak_https_is_no_matter_of_certificates(hub, fresh, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", hub.url.replace("http:", "https:"))
+    with pytest.raises(CheckpointError, match="What answers does not speak HTTPS: check HF_ENDPOINT"):
+        fetch(REPO, CONFIG, "main")
 
 
 def test_a_proxy_that_refuses_is_named(fresh, monkeypatch):

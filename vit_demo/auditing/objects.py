@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
@@ -27,6 +28,11 @@ NO_MASKS = "{0} holds no masks: give a folder of them, COCO's JSON, or a CSV of 
 UNREADABLE = OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, csv.Error
 TURNS = (Image.Transpose.TRANSPOSE, Image.Transpose.ROTATE_270, Image.Transpose.TRANSVERSE, Image.Transpose.ROTATE_90)
 """What makes a picture of the EXIF orientations 5 to 8 upright."""
+EDGES: dict[str, NDArray[Any]] = {
+    "XYWH": np.kron([[1, 1], [0, 1]], np.eye(2)),
+    "CXCYWH": np.kron([[1, 1], [-0.5, 0.5]], np.eye(2)),
+}
+"""What makes left, top, right and bottom of other forms of torchvision's boxes."""
 VOID, LEAST_GREY, LEAST_WHITE = 255, 64, 250
 """Beside numbers of classes, the first is their border; greys of a mask exceed the second and reach the third."""
 
@@ -128,14 +134,19 @@ def _pixels(*sizes: Sequence[float]) -> list[str]:
 
 def _given(mask: Any) -> Any:
     """A mask, or boxes, also as an array; a box alone is a list of one."""
-    is_list = isinstance(mask, list | tuple)
+    is_list, size = isinstance(mask, list | tuple), getattr(mask, "canvas_size", None)
+    form = "XYXY" if size is None else str(getattr(getattr(mask, "format", None), "value", None))  # of torchvision
+    if isinstance(mask, torch.Tensor):
+        mask = mask.detach().cpu()
+        mask = mask.float() if mask.is_floating_point() else mask  # numpy has no bfloat16
     if isinstance(mask, Boxes) or not (is_list or hasattr(mask, "tolist")):
         return mask
     try:
         if np.shape(mask)[-1:] == (4,) and (is_list or np.ndim(mask) < 3):
-            edges = np.reshape(np.asarray(mask, np.float64), (-1, 4)).tolist()
-            return Boxes(edges, [""] * len(edges))
-    except ValueError as error:
+            edges = np.reshape(np.asarray(mask, np.float64), (-1, 4))
+            edges = edges if form == "XYXY" else edges @ EDGES[form]
+            return Boxes(edges.tolist(), [""] * len(edges), size=size and (size[1], size[0]))
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError("Boxes are a list of left, top, right and bottom, each a number.") from error
     return mask
 
@@ -190,9 +201,9 @@ def _share(values: NDArray[Any]) -> NDArray[np.float64]:
     if values.ndim == 2 and np.isfinite(found).all() and found[0] >= 0:
         if found[0] == 1 and largest in (2, 3):  # the object, what is around it, and their border
             return np.asarray(values == 1, np.float64)
-        if len(found) <= 2 or largest <= 1:
+        if largest <= 1 or len(found) == 1 or (len(found) == 2 and found[0] == 0):
             return values / (largest if len(found) <= 2 and largest else 1.0)
-        if len(classes) == 1 and classes[0] < LEAST_GREY:
+        if len(classes) == 1 and classes[0] < LEAST_GREY and found[0] == 0:
             return np.asarray(values == classes[0], np.float64)
         if (LEAST_WHITE <= largest <= VOID and classes[-1] >= LEAST_GREY) or largest > LEAST_WHITE << 8:
             return values / largest
@@ -209,7 +220,8 @@ def _boxes(path: Path) -> dict[str, Boxes]:
         names = {one["id"]: str(one["name"]) for one in content.get("categories", ())}
         for one in content["annotations"]:
             image, (x, y, width, height) = images[one["image_id"]], map(float, one["bbox"])
-            size = (int(image["width"]), int(image["height"])) if "width" in image and "height" in image else None
+            sides = image.get("width"), image.get("height")
+            size = (int(sides[0]), int(sides[1])) if all(sides) else None
             boxes = found.setdefault(str(image["file_name"]), Boxes([], [], tuple(names.values()), size))
             if not one.get("iscrowd"):  # a region of many
                 boxes.edges.append([x, y, x + width, y + height])

@@ -2,7 +2,8 @@
 
 The last tokens are the first ones, and what attention and MLP of every block added to them. A head that only norms,
 pools and maps them linearly gives each of these terms a share of the logit, if what the norm divides by is held
-(Elhage et al., 2021, https://transformer-circuits.pub/2021/framework).
+(Elhage et al., 2021, https://transformer-circuits.pub/2021/framework). Where what follows attention is no weight that
+is known, as in a network that was pruned, the graph is asked for it.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ from typing import Any, Unpack
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
-from vit_demo.errors import InputError
+from vit_demo.errors import InputError, PresetError
 from vit_demo.methods.attention_rows import iter_attention_rows
 from vit_demo.methods.gradient_rules import ModifiedBackward, missing_rule, node_name
 from vit_demo.methods.targets import class_scores
 from vit_demo.model.resample import without_autocast
 from vit_demo.trace import PassOptions, Trace, TracedViT
-from vit_demo.trace.reasons import NOT_SHOWN
+from vit_demo.trace.probe import is_tokens
+from vit_demo.trace.reasons import NO_PROJECTION, NOT_SHOWN
 from vit_demo.trace.running import hooked
+from vit_demo.trace.structure import first_of, input_of
 from vit_demo.trace.trace import to_grid
 
 NOT_LINEAR = (
@@ -35,7 +39,8 @@ NOT_ADDED = (
     "whole blocks."
 )
 CURVES = {
-    "_Activation", "Abs", "Amax", "Clamp", "ClampMin", "LeakyRelu", "Max", "Maximum", "Minimum", "PreluKernel", "Relu",
+    "_Activation", "Abs", "AdaptiveMaxPool2D", "AdaptiveMaxPool3D", "Amax", "Clamp", "ClampMin", "LeakyRelu", "Max",
+    "MaxPool2DWithIndices", "MaxPool3DWithIndices", "Maximum", "Minimum", "PreluKernel", "Relu",
 }  # fmt: skip
 SUMS = {
     "Add", "Alias", "Cat", "Clone", "Gather", "Permute", "Roll", "Scatter", "Slice", "Split", "SplitWithSizes",
@@ -78,20 +83,25 @@ def contributions(
         InputError: If the network is no such sum.
         PresetError: If what a block adds after attention is not what one linear map gives.
     """
-    logits, trace, ends = _watched(model, images, **options)
-    score, last = class_scores(logits, target, against).sum(), trace.tokens[-1]
+    logits, trace, ends, branches = _watched(model, images, **options)
+    last = trace.tokens[-1]
+    with torch.inference_mode(False), torch.enable_grad():
+        score = class_scores(logits, target, against).sum()
     if missing_rule(logits, [last], CURVES):
         raise InputError(NOT_LINEAR)
-    slope = torch.autograd.grad(score, last)[0][0].float()  # [N, D]
-    tokens = [x.detach()[0].float() for x in trace.tokens]
-    rest = float(score.detach()) - float((slope * tokens[-1]).sum())
-    rows, start, mlps = slope.any(1).nonzero()[:, 0], 0, []
+    slope = torch.autograd.grad(score, last, retain_graph=bool(branches))[0].float()  # [1, N, D]
+    tokens = [x.detach().float() for x in trace.tokens]
+    rest, start, mlps = float(score.detach()) - float((slope * tokens[-1]).sum()), 0, []
     by_token = slope.new_zeros(trace.num_blocks, trace.num_heads, trace.num_tokens)
     for index, end in enumerate(ends):
         added = float((slope * (tokens[index + 1] - tokens[index])).sum())
         for block in range(start, end if index not in model.intervention.blocks else start):
-            by_token[block] = _of_heads(model, trace, block, slope, rows)
-            bias = float(slope.sum(0) @ model.output_bias(block).detach().float())
+            if branches and not model.structure.projections[block]:
+                wanted, bias = branches[block].asked(trace.tokens[index], slope)
+            else:
+                wanted = torch.einsum("nd,hed->hne", slope[0], model.output_projection(block).detach().float())
+                bias = float(slope.sum((0, 1)) @ model.output_bias(block).detach().float())
+            by_token[block] = _of_heads(trace, block, wanted)
             added, rest = added - float(by_token[block].sum()) - bias, rest + bias
         start = end
         mlps.append(added)
@@ -107,27 +117,80 @@ def check_sum(model: TracedViT, images: Tensor, **options: Any) -> None:
     _watched(model, images, **options)
 
 
-def _watched(model: TracedViT, images: Tensor, **options: Any) -> tuple[Tensor, Trace, list[int]]:
-    """A pass with its graph, and how many attentions there were when each block ended; raises as ``check_sum``."""
+@dataclass
+class _Branch:
+    """What an attention gives ``[1, H, N, d]``, what its block got, and the first tokens with what was made of it."""
+
+    out: Tensor
+    start: Tensor
+    after: Tensor | None = None
+
+    def asked(self, before: Tensor, slope: Tensor) -> tuple[Tensor, float]:
+        """The slope at what the heads give, ``[H, N, d]``, and what the bias of their map adds to the score.
+
+        ``PresetError`` if the map is not linear.
+        """
+        if self.after is None or missing_rule(self.after, [self.out, self.start], CURVES):
+            raise PresetError(NO_PROJECTION)
+        given = slope.to(self.after.dtype)
+        (wanted,) = torch.autograd.grad(self.after, self.out, given, retain_graph=True, materialize_grads=True)
+        with torch.no_grad():
+            return wanted[0].float(), float((slope * (self.after - before)).sum() - (wanted * self.out).sum())
+
+
+def _watched(model: TracedViT, images: Tensor, **options: Any) -> tuple[Tensor, Trace, list[int], list[_Branch]]:
+    """A pass with its graph, how many attentions there were when each block ended, and their branches.
+
+    The latter only where the output projection of some block is not a weight that is known. Raises as ``check_sum``.
+    """
     if not model.shows_tokens:
         raise InputError(NOT_SHOWN)
-    trace, ends = Trace(record_tokens=True), list[int]()
-    watching = hooked(model.blocks, leave=lambda *_: ends.append(len(trace.q)))
+    trace, ends, structure = Trace(record_tokens=True), list[int](), model.structure
+    branches, starts = list[_Branch](), list[Tensor]()
+    kept, prefix = options.get("kept_patches"), model.config.num_prefix_tokens
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        branches.append(_Branch(F.scaled_dot_product_attention(q, k, v), starts[-1]))
+        return branches[-1].out
+
+    def find_sum(given: Any) -> None:
+        new = [branch for branch in branches if branch.after is None]
+        is_new = new and is_tokens(given) and first_of(given).grad_fn is not starts[-1].grad_fn
+        if is_new and _is_sum(starts[-1], first_of(given)):
+            x = structure.unpack(given)
+            if kept is not None and x.shape[1] > trace.num_tokens:  # with dropped patches, which nothing attends to
+                x = torch.cat([x[:, :prefix], x[:, prefix:].take_along_dim(kept[:, :, None], 1)], 1)
+            for branch in new:
+                branch.after = x
+
+    def enter(module: nn.Module, args: Any, kwargs: Any) -> None:
+        given = input_of(args, kwargs)
+        if module in blocks:
+            starts.append(first_of(given))
+        find_sum(given)
+
+    def leave(_: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        ends.append(len(trace.q))
+        find_sum(output)
+
+    blocks, asks = model.blocks, "" in structure.projections
     with (
         torch.inference_mode(False),
         torch.enable_grad(),
         without_autocast(images.device),
         ModifiedBackward({}),
-        watching,
+        hooked(blocks, leave=leave),
+        hooked((part for block in blocks if asks for part in block.modules()), enter),
     ):
-        logits = model(images.detach().clone().requires_grad_(), trace, **options)
+        images = images.detach().clone().requires_grad_()
+        logits = model(images, trace, attention_fn=attend if asks else None, **options)
     if not all(map(_is_sum, trace.tokens, trace.tokens[1:])):
         raise InputError(NOT_ADDED)
-    return logits, trace, ends
+    return logits, trace, ends, branches
 
 
 def _is_sum(before: Tensor, after: Tensor) -> bool:
-    """Whether tokens are those before a block, to which something was added."""
+    """Whether tokens are others, or those to which something was added."""
     nodes: list[Any] = [after.grad_fn]
     for node in nodes:
         if node is before.grad_fn:
@@ -138,14 +201,14 @@ def _is_sum(before: Tensor, after: Tensor) -> bool:
 
 
 @torch.no_grad()
-def _of_heads(model: TracedViT, trace: Trace, block: int, slope: Tensor, rows: Tensor) -> Tensor:
-    """What each head adds to a score through its output projection, by the token that it took it from: ``[H, N]``.
+def _of_heads(trace: Trace, block: int, wanted: Tensor) -> Tensor:
+    """What each head adds to a score, by the token that it took it from, ``[H, N]``.
 
-    Only ``rows`` of the slope ``[N, D]`` are not 0.
+    ``wanted`` ``[H, N, d]`` is the slope of the score at what the heads give, 0 for most tokens of most networks.
     """
-    wanted = torch.einsum("nd,hed->hne", slope[rows], model.output_projection(block).float())
-    v = trace.v[block][0].detach().float()  # [H, N, e]
+    rows = wanted.any(2).any(0).nonzero()[:, 0]
+    v = trace.v[block][0].detach().float()  # [H, N, d]
     found = v.new_zeros(v.shape[:2])
     for part, attention in iter_attention_rows(trace.q[block][:, :, rows], trace.k[block]):
-        found += (attention[0] * (wanted[:, part] @ v.mT)).sum(1)
+        found += (attention[0] * (wanted[:, rows[part]] @ v.mT)).sum(1)
     return found

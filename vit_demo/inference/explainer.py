@@ -56,6 +56,7 @@ from vit_demo.words.texts import AS_TYPED
 
 GIVEN = "Its input was given, so this package prepared nothing."
 TRANSFORMED = "Its photo was prepared by the transform that was given."
+UNMEASURED = "That changes colours by more than a factor and an offset, so which number is black is assumed."
 
 _presets: dict[str, Preset] = {}
 
@@ -249,11 +250,14 @@ class Explainer:
             )
         if pixels is not None:
             note = GIVEN if isinstance(image, Tensor) else TRANSFORMED
-            preset = replace(preset, assumed=joined(note, preset.note))
             if picture is not None and self._transform is not None and not self._measured:
                 self._measured.append(colours_of(self._transform, picture.size))
             colours = None if picture is None else self._measured[0]
-            preset = preset if colours is None else replace(preset, mean=colours[0], std=colours[1])
+            if colours is not None:
+                preset = replace(preset, mean=colours.mean, std=colours.std)
+            elif picture is not None:
+                note = joined(note, UNMEASURED)
+            preset = replace(preset, assumed=joined(note, preset.note))
             given = ModelInput.of_tensor(pixels, colours)
         else:
             assert picture is not None

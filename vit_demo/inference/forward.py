@@ -72,7 +72,7 @@ def to_cpu(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(to_cpu, value))
     if isinstance(value, Tensor) or (ZERO_GPU and isinstance(value, Trace)):
-        return value.to("cpu")
+        return value.detach().to("cpu") if isinstance(value, Tensor) else value.to("cpu")
     return value
 
 

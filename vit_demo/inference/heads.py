@@ -197,7 +197,7 @@ def enough_heads(
 def parts_of_logit(ex: Result, label: Label = None, against: Label = None) -> Contributions:
     """What each head, each MLP, the first tokens and the biases add to a logit directly, in one pass.
 
-    What the last norm divides by is held. A head that works through later blocks adds nothing by itself: for what it
+    What norms divide by is held. A head that works through later blocks adds nothing by itself: for what it
     causes, see ``head_effects``.
 
     Args:

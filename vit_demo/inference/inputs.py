@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeGuard, TypeVar
+from typing import Any, Literal, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 import torch
@@ -81,24 +81,35 @@ def read_input(
     return pixels.detach(), picture
 
 
-Colours = tuple[tuple[float, ...], tuple[float, ...]]  # mean and deviation of each channel, of pixels from 0 to 1
+class Colours(NamedTuple):
+    """Mean and deviation of each channel, of pixels from 0 to 1, and which channels are red, green and blue."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    order: tuple[int, ...]
+
+
+LEVELS = [(0, 0, 0), (255, 255, 255), (102, 102, 102), (255, 0, 0), (0, 255, 0), (0, 0, 255)]
 
 
 def colours_of(transform: Transform, size: tuple[int, int]) -> Colours | None:
-    """What a transform does to colours, from a black, a white and a grey picture; None if that is no line."""
+    """What a transform does to colours, from pictures of one colour each; None if that is no line."""
     found = []
     try:
-        for level in (0, 255, 102):
-            pixels, _ = read_input(Image.new("RGB", size, (level,) * 3), transform)
+        for level in LEVELS:
+            pixels, _ = read_input(Image.new("RGB", size, level), transform)
             assert pixels is not None
             found.append(pixels.double().cpu().flatten(1).median(1).values)
     except Exception:  # of one that divides by the picture's own deviation, for example
         return None
-    black, white, grey = found
+    black, white, grey, *primary = found
     slope = white - black
     if not slope.all() or ((black + 0.4 * slope - grey).abs() > 0.02 * slope.abs()).any():
         return None
-    return tuple((-black / slope).tolist()), tuple((1 / slope).tolist())
+    own = tuple(range(len(black)))
+    order = tuple(((torch.stack(primary) - black) / slope).argmax(1).tolist())
+    order = order if sorted(order) == list(own) else own
+    return Colours(tuple((-black / slope).tolist()), tuple((1 / slope).tolist()), order)
 
 
 def source_of(image: Any, number: int | None = None) -> Source:
@@ -179,8 +190,8 @@ class ModelInput:
         if colours is None:
             x = (x - x.min()) / (x.max() - x.min()).clamp_min(1e-6)
         else:
-            mean, std = (x.new_tensor(values)[:, None, None] for values in colours)
-            x = (x * std + mean).clamp(0, 1)
+            mean, std = (x.new_tensor(values)[:, None, None] for values in colours[:2])
+            x = (x * std + mean).clamp(0, 1)[list(colours.order)]
         x = x if len(x) == 3 else x.mean(0, keepdim=True).expand(3, -1, -1)
         picture = Image.fromarray((255 * x).round().byte().permute(1, 2, 0).contiguous().numpy().astype(np.uint8))
         larger = [DISPLAY_SIZE * side // max(width, height) for side in (width, height)]

@@ -31,16 +31,19 @@ _SIGMOIDAL = (torch.tanh, Tensor.tanh, F.tanh, F.relu6, F.hardtanh, F.softsign) 
 
 _POINTWISE = {"Add", "Sub", "Rsub", "Neg", "Mul", "Div", "ToCopy", "View", "UnsafeView", "Clone", "Alias"}
 _LINEAR = {
-    *_POINTWISE, "AccumulateGrad", "Addbmm", "Addcmul", "Addmm", "Amax", "Abs", "AsStrided", "AvgPool2D", "Baddbmm",
-    "Bmm", "Cat", "ConstantPadNd", "Convolution", "CopyBackwards", "CopySlices", "Copy", "Cumsum", "Diagonal", "Expand",
-    "Flip", "Gather", "Index", "IndexAdd", "IndexCopy", "IndexPut", "IndexSelect", "LeakyRelu", "Lerp", "MaskedFill",
-    "MaskedScatter", "MaskedSelect", "Max", "Maximum", "Mean", "Minimum", "Mm", "Mv", "NativeBatchNorm",
-    "NativeDropout", "Permute", "PreluKernel", "Relu", "Repeat", "ReshapeAlias", "Roll", "Scatter",
-    "Select", "Slice", "Split", "SplitWithSizes", "Squeeze", "Stack", "StdMean", "Sum", "T", "Transpose",
-    "Tril", "Triu", "Unbind", "Unfold", "UnsafeSplit", "Unsqueeze", "UpsampleBicubic2D", "UpsampleBicubic2DAa",
-    "UpsampleBilinear2D", "UpsampleBilinear2DAa", "UpsampleLinear1D", "UpsampleNearest1D", "UpsampleNearest2D",
-    "UpsampleNearestExact2D", "AdaptiveAvgPool2D", "VarMean", "ViewAsComplex", "ViewAsReal", "Where",
-    "_Activation", "_Attention", "_ConstantAttention", "_LayerNorm", "_Linear",
+    *_POINTWISE, "Abs", "AccumulateGrad", "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D",
+    "AdaptiveMaxPool3D", "Addbmm", "Addcmul", "Addmm", "Amax", "AsStrided", "AvgPool2D", "AvgPool3D", "Baddbmm", "Bmm",
+    "Cat", "ChannelShuffle", "Col2Im", "ConstantPadNd", "Convolution", "Copy", "CopyBackwards", "CopySlices", "Cumsum",
+    "Diagonal", "Expand", "FftC2C", "FftC2R", "FftR2C", "Flip", "Gather", "Im2Col", "Index", "IndexAdd", "IndexCopy",
+    "IndexPut", "IndexSelect", "LeakyRelu", "Lerp", "MaskedFill", "MaskedScatter", "MaskedSelect", "Max",
+    "MaxPool2DWithIndices", "MaxPool3DWithIndices", "Maximum", "Mean", "Minimum", "Mm", "Mv", "NativeBatchNorm",
+    "NativeDropout", "Permute", "PixelShuffle", "PixelUnshuffle", "PreluKernel", "ReflectionPad1D", "ReflectionPad2D",
+    "ReflectionPad3D", "Relu", "Repeat", "ReplicationPad1D", "ReplicationPad2D", "ReplicationPad3D", "ReshapeAlias",
+    "Roll", "Rot90", "Scatter", "Select", "Slice", "Split", "SplitWithSizes", "Squeeze", "Stack", "StdMean", "Sum", "T",
+    "Transpose", "Tril", "Triu", "Unbind", "Unfold", "UnsafeSplit", "Unsqueeze", "UpsampleBicubic2D",
+    "UpsampleBicubic2DAa", "UpsampleBilinear2D", "UpsampleBilinear2DAa", "UpsampleLinear1D", "UpsampleNearest1D",
+    "UpsampleNearest2D", "UpsampleNearestExact2D", "UpsampleTrilinear3D", "VarMean", "ViewAsComplex", "ViewAsReal",
+    "Where", "_Activation", "_Attention", "_ConstantAttention", "_LayerNorm", "_Linear",
 }  # fmt: skip
 """Nodes of torch's graph whose output is linear in their input, or for every sign of it."""
 _FACTORS = {"Mul": (0, 1), "Addcmul": (1, 2)}  # nodes with a product, and which of their inputs are its factors
@@ -73,6 +76,8 @@ def _has_rule(node: Any, inputs: Sequence[Any]) -> bool:
         return inputs[1:] in ([], [None])
     if name in _FACTORS and len(inputs) > 1:
         return "halved" in node.metadata or None in [inputs[place] for place in _FACTORS[name]]
+    if name.startswith("GridSampler"):  # linear in what is sampled
+        return inputs[1] is None
     if name == "NativeBatchNorm":
         return not node._saved_training
     if name.startswith("ScaledDotProduct"):

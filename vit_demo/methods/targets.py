@@ -59,11 +59,14 @@ def _checked(found: Any, logits: Tensor) -> Tensor:
     if not found.isfinite().all():
         raise InputError(NO_SCORES, "all finite", "NaN or infinity")
     if torch.is_grad_enabled() and logits.requires_grad:
-        given = (found.sum(), logits)
-        if not found.requires_grad or torch.autograd.grad(*given, retain_graph=True, allow_unused=True)[0] is None:
+        codes = torch.linspace(1, 2, len(found), device=found.device)
+        plain, coded = (
+            torch.autograd.grad(x.sum(), logits, retain_graph=True, allow_unused=True)[0] if x.requires_grad else None
+            for x in (found, found * codes)
+        )
+        if plain is None or coded is None:
             raise InputError(NO_SCORES, "by what has a gradient", "a constant")
-        (of_first,) = torch.autograd.grad(found[0], logits, retain_graph=True)
-        if of_first[1:].any():
+        if ((coded - codes[:, None] * plain).abs() > 1e-3 * plain.abs().max()).any():
             raise InputError(NO_SCORES, "of its own logits", "what mixes several images")
     return found
 

@@ -12,12 +12,15 @@ from torch.nn.modules import module as torch_module
 from vit_demo.trace import running
 
 State = dict[tuple[int, str], Any]
-Values = tuple[float, float] | None
+Values = tuple[float, float] | int | None
 
 _PLAIN = {str, int, float, bool, type(None), bytes}
-_SKIPPED = {*vars(nn.Module()), "training", "grad_checkpointing", "gradient_checkpointing", "mask_ratio"}
-"""Attributes of every module, and what ``in_eval`` sets for each pass, in whichever thread."""
-DEPTH = 3  # lists and objects that may be around a value
+_SKIPPED = {
+    *vars(nn.Module()), "training", "grad_checkpointing", "gradient_checkpointing", "mask_ratio", "num_batches_tracked",
+    "n_averaged",
+}  # fmt: skip
+"""Attributes of every module, what ``in_eval`` sets for each pass, in whichever thread, and counts of steps."""
+DEPTH = 5  # lists and objects that may be around a value
 
 
 class Changes:
@@ -30,13 +33,14 @@ class Changes:
     def state_of(self, module: nn.Module) -> State:
         """The modules with their classes, attributes and hooks, and each tensor's shape, type and ``_plain_values``.
 
-        A gate that is 0 may hide what mixes tokens, and one that is 1 is not seen; other values change no structure.
+        A gate that is 0 may hide what mixes tokens, and one that is 1 is not seen; whole numbers may be places, such as
+        those of the tokens that a head reads. Other values change no structure.
         """
         every = torch_module._global_forward_pre_hooks, torch_module._global_forward_hooks
         found: State = {(0, "hooks"): tuple(_parts(every, DEPTH))}
         for kind in set(map(type, module.modules())):
             own = [vars(base).copy() for base in kind.__mro__ if issubclass(base, nn.Module) and base is not nn.Module]
-            found[id(kind), ""] = tuple(id(value) for names in own for value in names.values() if callable(value))
+            found[id(kind), ""] = tuple(_parts(own, DEPTH + 2))
         for name, one in module.named_modules():
             number, hooks = id(one), (one._forward_pre_hooks, one._forward_hooks)
             found[number, ""] = name, type(one)
@@ -46,7 +50,7 @@ class Changes:
                 if key not in _SKIPPED:
                     found[number, key] = value if type(value) in _PLAIN else tuple(_parts(value, DEPTH))
             for key, x in (*one._parameters.items(), *one._buffers.items()):
-                if x is not None:
+                if x is not None and key not in _SKIPPED:
                     found[number, key] = x.shape, x.dtype, self._values_of(x)
         for ignored in self._ignored:
             found.pop(ignored, None)
@@ -60,15 +64,21 @@ class Changes:
         if x.is_inference() or x.is_meta:
             return None
         known, now = self._values.get(id(x)), (x._version, x.data_ptr())
-        if known is None or known[:2] != now or known[2]:  # a change of x.data has no version
+        # A change of x.data has no version; of long tables of numbers it is not looked for.
+        if known is None or known[:2] != now or (known[2] is not None and (x.is_floating_point() or x.numel() < 4096)):
             known = self._values[id(x)] = *now, _plain_values(x)
         return known[2]
 
 
 def _plain_values(x: Tensor) -> Values:
-    """The least and largest number of a tensor that nothing was taught: all are one, or 0 and 1; None of others."""
-    if not x.is_floating_point() or not x.numel() or x.is_meta or x.layout is not torch.strided:
+    """The least and largest number of a tensor that nothing was taught: all are one, or 0 and 1; None of others.
+
+    Of whole numbers, and of truth, a hash.
+    """
+    if x.is_complex() or x.is_quantized or not x.numel() or x.is_meta or x.layout is not torch.strided:
         return None
+    if not x.is_floating_point():
+        return hash(x.detach().cpu().numpy().tobytes())
     some = set(x.detach().reshape(-1)[:: x.numel() // 4 + 1].tolist())
     if not (some <= {0.0, 1.0} or (len(some) == 1 < x.numel())):
         return None

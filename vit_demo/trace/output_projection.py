@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.trace.probe import Probe
+from vit_demo.trace.structure import first_of
 from vit_demo.trace.traced_vit import TracedViT
 
 
@@ -21,7 +22,9 @@ def proved_projections(network: TracedViT, probe: Probe) -> tuple[str, ...]:
     projections give, but for a bias: the same vector for all tokens.
     """
     depth = network.config.depth
-    names = [probe.projections.get(index, "") for index in range(depth)]
+    width = first_of(probe.tokens[network.structure.exit][1]).shape[2]
+    seen = [probe.projections.get(index, "") for index in range(depth)]
+    names = [name if name and network.module.get_parameter(name).shape[0] == width else "" for name in seen]
     count = max(1, depth // len(network.structure.blocks))
     for start in range(0, depth, count):
         group = range(start, min(start + count, depth))

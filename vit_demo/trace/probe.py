@@ -13,7 +13,7 @@ from vit_demo.errors import PresetError
 from vit_demo.trace.attention_mode import AttentionMode
 from vit_demo.trace.outputs import Sources
 from vit_demo.trace.reasons import CHUNKS, HIERARCHICAL, MORE_KEYS, NO_PATCHES, OTHER_COUNT, SLOTS, why_no_squares
-from vit_demo.trace.running import hooked
+from vit_demo.trace.running import DETACH, hooked
 from vit_demo.trace.structure import first_of, input_of
 
 LISTS = (nn.ModuleList, nn.Sequential)
@@ -34,7 +34,7 @@ class Probe(AttentionMode):
         sources: From which linear maps each tensor came.
         adds_to_scores: Whether something is added to the scores, such as relative positions.
         pools: How many times one query attended to all tokens (attention pooling).
-        sets_gradients: Whether gradients were turned on or off within the network.
+        sets_gradients: Whether gradients were turned on or off within the network, or something was detached.
         others: The numbers of queries and keys of every attention where these differ.
     """
 
@@ -54,7 +54,7 @@ class Probe(AttentionMode):
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Handles one call of torch; see ``TorchFunctionMode``."""
-        self.sets_gradients |= func is torch._C._set_grad_enabled
+        self.sets_gradients |= func is torch._C._set_grad_enabled or func in DETACH
         result = super().__torch_function__(func, types, args, kwargs)
         self.sources.note(func, [*args, *(kwargs or {}).values()], result, self._stack[-1] if self._stack else "")
         return result
@@ -75,7 +75,7 @@ class Probe(AttentionMode):
 
     def project(self, weight: Tensor) -> None:
         """Notes the output projection of the last self-attention."""
-        if self.shapes and weight.shape[1] == self.shapes[-1][1] * self.shapes[-1][3]:
+        if self.shapes and weight.dim() == 2 and weight.shape[1] == self.shapes[-1][1] * self.shapes[-1][3]:
             self.projections.setdefault(len(self.shapes) - 1, self._names.get(id(weight), ""))
 
     def ends_in_head(self, logits: Tensor, end: str) -> bool:

@@ -65,7 +65,10 @@ def _check_tokens(network: TracedViT, images: Tensor, logits: Tensor, rounding: 
     network(images, trace)
     places = [x.data_ptr() for x in trace.tokens if x.data_ptr()]  # 0 on devices without addresses
     if len(set(places)) < len(places):
-        raise PresetError("A block of this network changes its tokens in place (x += ...): write x = x + ... instead.")
+        raise PresetError(
+            "A block of this network changes its tokens in place (x += ...), or is none (nn.Identity): write "
+            "x = x + ... instead, or take it out."
+        )
     if network.shows_tokens and _differ(network.forward_head(trace.tokens[-1]), logits) > 16 * rounding:
         raise PresetError(
             "What the last block of this network returns is not what its head reads: put both in a module."

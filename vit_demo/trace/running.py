@@ -98,11 +98,16 @@ def without_checkpoints() -> Iterator[None]:
                 del CheckpointFunction.apply  # its own again
 
 
+DETACH = (Tensor.detach, torch.detach, Tensor.data.__get__)  # type: ignore[attr-defined]
+
+
 class KeptGradients(TorchFunctionMode):
-    """A context in which, in this thread, what a network runs under ``torch.no_grad`` has gradients all the same."""
+    """A context in which, in this thread, what a network runs under ``torch.no_grad``, or detaches, keeps gradients."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Handles one call of torch; see ``TorchFunctionMode``."""
+        if func in DETACH:
+            return args[0]
         return None if func is torch._C._set_grad_enabled else func(*args, **(kwargs or {}))
 
 

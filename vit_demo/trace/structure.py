@@ -37,8 +37,8 @@ class Structure:
         leaves_out: Whether a pass without the tokens of some patches gives what masking them gives.
         takes_any_size: Whether pictures may have other sides than those that the network was found with.
         has_head: Whether the outputs are those of a classifier; an embedding otherwise.
-        keeps_gradients: Whether ``torch.no_grad`` within the network must not count, as around a frozen backbone,
-            because no gradient would reach its tokens.
+        keeps_gradients: Whether ``torch.no_grad`` and ``detach`` within the network must not count, as around a frozen
+            backbone, because no gradient would reach its tokens.
         output: Where the logits are in what the network returns; see ``outputs.find_logits``.
         already: What made them probabilities, if anything did.
         scale: Of the pixels of a network that normalises by itself; see ``pixels.scale_of``.

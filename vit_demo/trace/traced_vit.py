@@ -143,8 +143,8 @@ class TracedViT(nn.Module):
     def _logits(self, images: Tensor, options: dict[str, Any]) -> Tensor:
         """The logits in what the network returns, or those behind its probabilities."""
         made_by = self.already if self.already in ("softmax", "sigmoid") else ""
-        keeps = self.structure.keeps_gradients and torch.is_grad_enabled()
-        with Undo() if made_by else nullcontext() as undo, KeptGradients() if keeps else nullcontext():
+        keeps = KeptGradients() if self.structure.keeps_gradients else nullcontext()
+        with Undo() if made_by else nullcontext() as undo, keeps:
             found = logits_of(self.module(images, **options), self.structure.output)
         found = undo.logits(found, made_by) if undo else found
         return found if self.is_own else finite(found)

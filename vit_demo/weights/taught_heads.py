@@ -76,8 +76,9 @@ class Taught:
 
     @property
     def chance(self) -> float:
-        """The accuracy of guesses: 1 by the number of classes, which all count as equally likely."""
-        return 1 / len(self.labels)
+        """The accuracy of guesses that name each class as often as the answers did; see ``confusion``."""
+        of_class, named = self.confusion.sum(1), self.confusion.sum(0)
+        return float(of_class @ named / self.confusion.sum() ** 2)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes names and head into a file that ``explore`` takes as ``model``; the network itself is not in it.

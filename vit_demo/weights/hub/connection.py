@@ -15,12 +15,11 @@ from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
-from huggingface_hub import constants, errors
+from huggingface_hub import constants, errors, get_token
 from huggingface_hub.utils import get_session
 
-from vit_demo.checks import check_proxies
+from vit_demo.checks import check_proxies, is_address, is_behind_proxy
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.weights.untrusted_text import quote
 
@@ -29,7 +28,8 @@ T = TypeVar("T")
 FALLBACK = "choose the bundled photos-tiny (Photos, 50 everyday things)"
 SILENCE = 40.0  # seconds to wait for a whole response header, or for more of a file
 PATH_PART = re.compile(r"[\w-][\w.+-]{0,127}", re.ASCII)  # a hash or a commit, as the Hub names it in a header
-BUSY = (408, 429, 500, 502, 503, 504)
+PORTAL = "What answers is not the Hub: log in to this network."
+BUSY = (408, 425, 429)  # and all from 500
 
 
 class UnreachableError(CheckpointError):
@@ -95,8 +95,8 @@ def endpoint() -> str:
 
 def prepare() -> None:
     """Checks what the environment says of the network, and has the client's session watched."""
-    if urlsplit(endpoint()).scheme not in ("http", "https"):
-        raise PresetError(f"HF_ENDPOINT is {endpoint()!r}: write it with https://.")
+    if not is_address(endpoint()):
+        raise PresetError(f"HF_ENDPOINT is {endpoint()!r:.60}: write it like https://huggingface.co.")
     check_proxies()
     session = _session()
     if _check_response not in session.event_hooks["response"]:
@@ -136,15 +136,50 @@ def _check_response(response: Any) -> None:
                 "The Hub sent {0} as {1}, which is not valid: use another mirror.", quote(value), name
             )
     call, request = _call.get(), response.request
-    is_other = request.method == "GET" and request.url.netloc != type(request.url)(endpoint()).netloc
-    if call is not None and is_other and not call.has_hash:
+    if call is not None and request.method == "GET" and _is_elsewhere(request) and not call.has_hash:
         raise CheckpointError("The Hub sent a file without a hash from another host: use another mirror.")
+
+
+def _is_elsewhere(request: Any) -> bool:
+    """Whether a request has gone to another host than the Hub's, as that for a large file."""
+    return bool(request.url.netloc != type(request.url)(endpoint()).netloc)
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """An error and what led to it, the first of these last."""
+    causes = [error]
+    while (cause := causes[-1].__cause__ or causes[-1].__context__) and len(causes) < 9:
+        causes.append(cause)
+    return causes
+
+
+def response_of(error: BaseException) -> Any:
+    """The answer that was refused, if an error of the Hub client is about one."""
+    found = (getattr(one, "response", None) for one in _causes(error))
+    return next((one for one in found if one is not None), None)
+
+
+def check_token() -> None:
+    """``PresetError`` if the token of the Hub that would be sent cannot be."""
+    try:
+        token = get_token()
+    except (OSError, ValueError):
+        token = " "
+    if token and not re.fullmatch("[!-~]+", token):
+        raise PresetError("The token of the Hub cannot be sent: log in again with `hf auth login`, or unset HF_TOKEN.")
 
 
 def refusal(repo: str, error: Exception, *, trusted: bool) -> CheckpointError:
     """What an error of the Hub client means."""
-    response: Any = getattr(error, "response", None)
+    response = response_of(error)
     status = getattr(response, "status_code", 0)
+    is_store = response is not None and _is_elsewhere(response.request)
+    if status == 511:
+        return _unreachable(repo, PresetError(PORTAL), trusted)
+    if status in BUSY or status >= 500 or is_store:
+        why = "the Hub is busy" if status in BUSY or status >= 500 else "its store of large files refuses it"
+        why += ": try again in a few minutes"
+        return UnreachableError(f"{{0}} cannot be downloaded, because {why}, or {FALLBACK}.", repo)
     if isinstance(error, errors.GatedRepoError) or status == 403:
         if not trusted:
             return CheckpointError("{0} is not open to everyone: choose another model.", repo)
@@ -156,26 +191,26 @@ def refusal(repo: str, error: Exception, *, trusted: bool) -> CheckpointError:
         remedy = "check its name, or log in with `hf auth login`" if trusted else "check its name"
         public = "accessible to you" if trusted else "public"
         return CheckpointError(f"{{0}} is not on the Hub, or not {public}: {remedy}.", repo)
-    if status in BUSY:
-        why = "the Hub is busy: try again in a few minutes"
-        return UnreachableError(f"{{0}} cannot be downloaded, because {why}, or {FALLBACK}.", repo)
+    if status >= 400:
+        why = "because the Hub answers with status {1}"
+        return UnreachableError(f"{{0}} cannot be downloaded, {why}: {FALLBACK}.", repo, status)
     return _unreachable(repo, error, trusted)
 
 
 def _unreachable(repo: str, error: Exception, trusted: bool) -> UnreachableError:
     """Why there was no answer; the operator's own settings are told to nobody else, but logged."""
-    causes: list[BaseException] = [error]
-    while (cause := causes[-1].__cause__ or causes[-1].__context__) and len(causes) < 9:
-        causes.append(cause)
+    causes = _causes(error)
     told = " ".join(f"{type(one).__name__} {one}" for one in causes)
     why, own = "the Hub does not respond", ""
     if isinstance(error, errors.OfflineModeIsEnabled):
         why, own = "this machine is set to work offline", "HF_HUB_OFFLINE is set: go online to download it."
     elif isinstance(error, PresetError):
         own = str(error)
-    elif any(isinstance(one, ssl.SSLError | FileNotFoundError) for one in causes) or "CERTIFICATE" in told:
+    elif any(isinstance(one, ssl.SSLError) for one in causes) and not re.search("CERT|X509|PEM", told):
+        own = "What answers does not speak HTTPS: check HF_ENDPOINT, HTTPS_PROXY and ALL_PROXY."
+    elif any(isinstance(one, ssl.SSLError | FileNotFoundError | IsADirectoryError) for one in causes) or "CERT" in told:
         own = "The Hub's certificate is not trusted here: set SSL_CERT_FILE to a file of those that your network needs."
-    elif "proxy" in told.lower():
+    elif "proxy" in told.lower() or ("Connect" in told and is_behind_proxy(endpoint())):
         own = "The proxy of this machine does not answer as one: check HTTPS_PROXY and ALL_PROXY."
     if own:  # for the operator; a visitor can do nothing about it
         logging.getLogger(__name__).warning("%s is not downloaded. %s", repo, own)

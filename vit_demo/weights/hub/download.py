@@ -25,7 +25,7 @@ from tqdm import tqdm
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
-from vit_demo.weights.hub.connection import FALLBACK, Call, endpoint, prepare, refusal
+from vit_demo.weights.hub.connection import FALLBACK, PORTAL, Call, check_token, endpoint, prepare, refusal, response_of
 from vit_demo.weights.untrusted_text import quote
 
 DownloadProgress = Callable[[str, int, int], None]  # called with (filename, bytes_done, bytes_total)
@@ -120,6 +120,8 @@ def _ask(repo: str, filename: str, revision: str, *, trusted: bool) -> HfFileMet
     """
     try:
         prepare()
+        if trusted:
+            check_token()
         url, token = hf_hub_url(repo, filename, revision=revision, endpoint=endpoint()), None if trusted else False
         about = Call().run(partial(get_hf_file_metadata, url, token=token, timeout=TIMEOUT, endpoint=endpoint()))
     except errors.RevisionNotFoundError as error:
@@ -131,7 +133,7 @@ def _ask(repo: str, filename: str, revision: str, *, trusted: bool) -> HfFileMet
     except Exception as error:  # the Hub client's HTTP library, and so its exceptions, changes between versions
         raise refusal(repo, error, trusted=trusted) from error
     if about.commit_hash is None:
-        raise refusal(repo, PresetError("What answers is not the Hub: log in to this network."), trusted=trusted)
+        raise refusal(repo, PresetError(PORTAL), trusted=trusted)
     return about
 
 
@@ -166,7 +168,7 @@ def _download(
     except Exception as error:
         if cancelled.is_set():
             raise
-        if getattr(error, "response", None) is not None:
+        if response_of(error) is not None:
             raise refusal(repo, error, trusted=trusted) from error
         reason = (isinstance(error, OSError) and error.strerror) or "the connection broke"
         raise CheckpointError(

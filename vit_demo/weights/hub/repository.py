@@ -114,7 +114,8 @@ def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool
             try:
                 fetch(repo, file, commit, progress, trusted=trusted, max_bytes=most)
             except UnreachableError:
-                if not is_cached(repo, WEIGHTS_FILE, commit, trusted=trusted):
+                is_lost = (config.parent / file).is_symlink()  # which its library has fetched
+                if is_lost or not is_cached(repo, WEIGHTS_FILE, commit, trusted=trusted):
                     raise
 
     config = fetch_own(CONFIG_FILE, revision or "main", most)
