@@ -46,6 +46,7 @@ export const styles = `
     .predictions:not(.fixed) .bars button { min-height: 28px !important; }
     .predictions:not(.fixed) .bars li.first { display: list-item !important; }
     .predictions:not(.fixed) .bars:has(li:nth-child(n + 4).first) li:nth-child(3) { display: none; }
+    @media (max-height: 720px) { .predictions:not(.fixed) .bars:has(li:nth-child(n + 3).first) li:nth-child(2) { display: none; } }
     .film-line { order: 3; margin-top: 0; }
     .film-acts { order: 4; margin: 0; }
     .film-note { order: 7; margin-top: 16px; }
