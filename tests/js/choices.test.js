@@ -244,6 +244,7 @@ test("a name of a class that the network knows is compared with the answer, any 
     named(5, "Braunbär", "brown bear"),
     named(7, "Katzenbär", "red panda"),
     named(2, "Löwe", "lion"),
+    named(4, "rocking chair"),
   ];
   const result = { predictions, source: { preset: "photos-tiny" } };
   for (const [name, expected] of [
@@ -252,6 +253,8 @@ test("a name of a class that the network knows is compared with the answer, any 
     ["katzenbär", { label: 7, against: 5 }],
     ["lion", { label: 2, against: 5 }],
     ["brown bear", { label: 5, against: 7 }],
+    ["rocking", { label: 4, against: 5 }],
+    ["chair", null],
     ["panda", null],
     ["axolotl", null],
   ]) {

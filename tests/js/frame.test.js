@@ -378,6 +378,8 @@ test("what one can do next is said at rest alone, of the page's own digit and of
   assert.equal(rub({ found: { ...found, is_minimal: true } }, [1, 2], 0.01), "No fewer are known.");
   assert.equal(rub({ found: { ...found, is_minimal: false } }, [1, 2], 0.01), "Fewer may do.");
   assert.equal(rub({ found: { ...found, is_minimal: true } }, [1], 0.9), "", "other squares are out now");
+  const one = { patches: [1], dropped: [1], is_minimal: true };
+  assert.equal(rub({ found: one }, [1], 0.4), "", "fewer than one are none");
   assert.equal(rub({ found: { patches: null } }), "It says 7 in all that was tried, down to every single last square.");
   assert.equal(rub({ whole: resultOf([1]), result: resultOf([1]) }), "", "one class cannot become another");
 });
@@ -394,7 +396,7 @@ test("who changes the answer is told with how many squares, and what to try next
     );
   const found = { patches: [1, 2], dropped: [1, 2], is_minimal: true };
   assert.equal(said({}), "You made it say 3 by rubbing out 3 squares. Can you do it with fewer?");
-  assert.equal(said({}, [4]), "You made it say 3 by rubbing out 1 square. No fewer are known. Can you make it say 0?");
+  assert.equal(said({}, [4]), "You made it say 3 by rubbing out 1 square. Can you make it say 0?");
   assert.equal(said({ best: 3 }), "You made it say 3 by rubbing out 3 squares. Can you do it with fewer?");
   assert.equal(said({ best: 2 }), "You made it say 3 by rubbing out 3 squares. Your best: 2.");
   assert.equal(said({ best: 2, found }), "You made it say 3 by rubbing out 3 squares. The fewest known: 2.");

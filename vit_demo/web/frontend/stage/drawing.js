@@ -12,6 +12,8 @@ import { playOpening } from "./opening.js";
 import { openResult, partOfPhoto } from "./result.js";
 import { change, chooseMode, isPaper, patchOnPaper, redraw, verbOf } from "./stage.js";
 
+const DOT = 0.1; // of the paper's side: less ink is a dot, which the network would get as large as a digit
+
 /** Starts drawing on the canvas of a stage; `server` is that of the requests. */
 export function createDrawing(stage, server) {
   const { find, host, canvas, moments } = stage;
@@ -44,7 +46,7 @@ export function createDrawing(stage, server) {
     const strokes = sketch.strokes();
     const { preset, patchSize } = pageState.get().digits;
     const length = inkLength(strokes);
-    const drawing = strokes.length ? await toSmallUrl(strokes) : null;
+    const drawing = length > DOT ? await toSmallUrl(strokes) : null;
     const source = { drawing, preset, patch_size: patchSize, fit: "crop", dropped: [] };
     return drawing ? { fields: { kind: "result", live: true, source }, length } : null;
   }

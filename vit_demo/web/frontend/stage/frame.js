@@ -195,7 +195,7 @@ function nextOf(of) {
   }
   if (count <= 0 && beat && beat < whole.numPatches) return challengeOf(beat);
   if (count <= 0) return of.doubt === "unsure" ? "" : english("Can you make it say something else?");
-  if (isFound(of)) return found.is_minimal ? english("No fewer are known.") : english("Fewer may do.");
+  if (isFound(of) && count > 1) return found.is_minimal ? english("No fewer are known.") : english("Fewer may do.");
   if (isFlipped(of)) return goalOf(of, count);
   return count >= MANY && change === "same" ? english("Let it search?") : "";
 }

@@ -100,6 +100,7 @@ export function goalOf({ found, best, result, whole }, count) {
   if (best !== null && count > best) return translate("Your best: {best}.", { best });
   const next = whole.predictions.slice(1).find(({ index }) => index !== result.predictions[0].index);
   if (count > 1 && !fewest) return english("Can you do it with fewer?");
+  if (next && count === 1) return translate("Can you make it say {label}?", { label: next.label });
   if (!next) return count > 1 ? english("No fewer are known.") : "";
   return translate("No fewer are known. Can you make it say {label}?", { label: next.label });
 }

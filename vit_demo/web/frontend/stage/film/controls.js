@@ -18,7 +18,7 @@ const ICONS = {
 };
 const LABELS = { play: english("Play"), pause: english("Pause"), again: english("Play again") };
 const NOTE = english(
-  "In the stripes violet is above 0, orange below. Touch a thread or a token to read more about it, a square of the picture to follow it, anything else, or press →, to go on.",
+  "In the stripes violet is above 0, orange below. Touch a thread or a token to read more about it, or a square of the picture to follow it.",
 );
 
 const icon = (name) => `<svg viewBox="0 0 24 24" aria-hidden="true"><path d="${ICONS[name]}" /></svg>`;

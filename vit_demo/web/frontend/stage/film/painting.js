@@ -72,14 +72,14 @@ export function paintMoment(on, layout, scene, moment, target = /** @type {any} 
   const end = endOf(scene.numbers, scene.result, scene.film);
   for (let b = 0; b < levels; b++) {
     const isNow = b === block && kind === "collect";
-    const grown = isNow ? ease((share - 0.1) / 0.4) : 1;
+    const grown = isNow ? ease((share - 0.14) / 0.4) : 1; // once the arrows are gone
     paintBundle(on, layout, scene, b, {
       grown,
       end,
       alpha: isNow ? 1 : isEnd ? 0.8 : on.isDark ? 0.5 : 0.36,
     });
   }
-  const looks = kind === "look" ? 1 : kind === "collect" ? 1 - ease(share / 0.2) : 0;
+  const looks = kind === "look" ? 1 : kind === "collect" ? 1 - ease(share / 0.14) : 0;
   const drawn = kind === "look" ? ease(share / 0.5) : 1;
   if (looks) paintPairs(on, layout, scene, block, drawn, looks);
   const isNew = kind === "collect" && depth > block ? 1 - clamp((share - 0.7) / 0.25) : 0;

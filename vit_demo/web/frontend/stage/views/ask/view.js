@@ -74,6 +74,8 @@ export function comparedWith(/** @type {any} */ result, /** @type {string} */ na
   const [first, second] = result?.predictions ?? [];
   if (!second || menuModels.latest().get(result.source.preset)?.base) return null;
   const isIt = (each) => each.localeCompare(name, undefined, { sensitivity: "base" }) === 0;
-  const known = result.predictions.find((one) => isIt(one.label) || isIt(one.name));
+  const begins = result.predictions.filter(({ label }) => isIt(label.split(" ")[0]));
+  const known =
+    result.predictions.find((one) => isIt(one.label) || isIt(one.name)) ?? (begins.length === 1 ? begins[0] : null);
   return known ? { label: known.index, against: (known === first ? second : first).index } : null;
 }
