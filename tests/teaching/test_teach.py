@@ -132,7 +132,9 @@ def test_an_only_example_has_no_say_in_shrinkage_and_temperature():
 
 def test_accuracy_and_confusion_are_those_of_examples_left_out(taught):
     assert taught.confusion.sum(1).tolist() == [4, 5, 6]
-    assert taught.accuracy == np.trace(taught.confusion) / 15 and taught.chance == pytest.approx((4 * 4 + 5 * 5 + 6 * 6) / 15**2)
+    assert taught.accuracy == np.trace(taught.confusion) / 15 and taught.chance == pytest.approx(
+        (4 * 4 + 5 * 5 + 6 * 6) / 15**2
+    )
     noise = {name: [np.random.default_rng(10 * i + j).integers(0, 255, (40, 40, 3), np.uint8) for j in range(8)]
              for i, name in enumerate("ab")}  # fmt: skip
     assert vit_demo.teach(noise, make()).accuracy < 0.8, "noise cannot be told apart"

@@ -22,6 +22,7 @@ import { FIRST_SECTION } from "./sections.js";
 
 const NO_CLASSES = english("This model has no classifier head, so no map can be about a class.");
 const ROOM = "(min-width: 1800px) and (min-height: 1000px)"; // where it is beside the answer: as in drawer.css
+const HOLE = "(min-width: 1400px) and (min-height: 860px)"; // where the answers of a photo leave room below the words
 const DOCKED = "vit_demo.settings"; // whether it is open there, in the browser's storage
 const SMOOTHING = [
   [false, english("plain")],
@@ -51,7 +52,9 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
     const { section, features } = pageState.get().view;
     onChange(section === "features" ? { features: { ...features, ...part } } : part);
   }
-  const list = createList(find(".all"), methods, { onChange, retry, modes });
+  const all = find(".all");
+  const list = createList(all, methods, { onChange, retry, modes });
+  const [title, hole] = [all.previousElementSibling, matchMedia(HOLE)];
   const segments = (name, title, options) =>
     segmentChoice(control(name), title, options, (value) => onChange({ [name]: value }));
   const direction = segments("direction", english("Direction"), DIRECTIONS);
@@ -79,6 +82,8 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
     const ofTokens = choices.section === "features";
     drawer.classList.toggle("tokens", ofTokens);
     list.update(choices, result);
+    const place = hole.matches && result && !result.pixelated ? find(".meaning .ways") : title;
+    if (place.nextElementSibling !== all) place.after(all);
     direction.set(choices.direction);
     const last = shape.numBlocks;
     block.set(ofTokens ? Math.min(choices.features.block ?? Infinity, last - 1) + 1 : choices.block + 1, last);
@@ -134,7 +139,8 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   find(".drawer .close").addEventListener("click", leave);
   drawer.addEventListener("keydown", (event) => event.key === "Escape" && leave());
   documentEvents(drawer)("pointerdown", ({ target }) => {
-    const isInside = drawer.contains(target) || target.closest(".settings, .tooltip, .view, .acts, .line, .blocks");
+    const isInside =
+      drawer.contains(target) || target.closest(".settings, .tooltip, .view, .acts, .line, .blocks, .all");
     if (!drawer.hidden && !isInside && !room.matches) open(false);
   });
   return { update, open, retry: docs.retry };
