@@ -178,9 +178,11 @@ def close_settings(page: Page | Frame) -> None:
 
 
 def method_button(page: Page, name: str) -> Locator:
-    """The radio button of what the picture shows, in the drawer, which is opened if it is not."""
+    """The radio button of what the picture shows, below a photo's words or in the drawer, which is then opened."""
     label = page.locator("b", has_text=re.compile(f"^{re.escape(name)}$"))
-    return settings(page).locator(".all .method", has=label).get_by_role("radio")
+    if not page.locator(".meaning .all").count():
+        settings(page)
+    return page.locator(".all .method", has=label).get_by_role("radio")
 
 
 def choose_method(page: Page, name: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import Page, choose_method, load_steps, method_button, open_page, settings, wait_a_moment
+from .choosing import STAGE, Page, choose_method, load_steps, method_button, open_page, settings, wait_a_moment
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = [ROOT / "node_modules", *map(Path, filter(None, os.environ.get("NODE_PATH", "").split(os.pathsep)))]
@@ -88,6 +88,7 @@ def test_axe_finds_nothing_of_ours(request: pytest.FixtureRequest, address: str,
         if tab == "Digit":
             page.locator(".tour").evaluate("button => button.click()")
             page.locator(".film-line").wait_for()
+            page.wait_for_function(f"{STAGE}.film()?.now()?.moment && {STAGE}.film().now().film.beats.length > 1")
             page.keyboard.press("End")
             page.locator(".keep").wait_for()
             found += [f"film: {problem}" for problem in check(page)]
