@@ -23,7 +23,7 @@ from .acts import (
     wait_until_answered,
     wait_until_done,
 )
-from .choosing import STAGE, Page, middle_of, on_paper, open_page, rub, shown_result, strokes_of
+from .choosing import STAGE, Page, middle_of, on_paper, open_page, rub, shown_result, strokes_of, wait_a_moment
 
 SIZES = {"laptop": (1366, 768), "tablet": (820, 1180), "phone": (390, 844)}
 KINDS = {"laptop": "desktop", "tablet": "tablet", "phone": "phone"}
@@ -78,7 +78,11 @@ def test_answers_change_within_a_stroke_and_nothing_else_hears_of_it(hand: Hand)
     page = hand.page
     before, run, ordinary = told(page), run_of(page), page.evaluate(f"{STAGE}.current().run")
     places = on_paper(page, SEVEN)
+    asked = page.evaluate("live.asked")
     hand.down(places[0])
+    hand.along(on_paper(page, [(0.26, 0.22), (0.28, 0.22)]))
+    wait_a_moment(page)
+    assert page.evaluate("live.asked") == asked, "of a dot the network would get a blob as large as a digit"
     hand.along(places[1:3])
     other_run(page, run)
     wait_until_answered(page)

@@ -130,9 +130,17 @@ def test_with_a_photo_nothing_lies_on_the_picture_of_a_phone_or_is_cut_by_its_ba
         assert page.locator(f".photo-ways [data-way={way}]").evaluate(IN_SIGHT), way
     for part in (".verbs", ".cells canvas"):
         assert edges(part)[1] <= bar, part
+    page.locator(".all-classes summary").tap()
+    assert page.locator(".all-classes input").evaluate(IN_SIGHT), "the list opens where there is room"
+    page.keyboard.press("Escape")
     page.locator("[data-mode=rub]").tap()
     page.wait_for_selector(".stage[data-verb=rub]")
     assert edges(".verbs")[1] <= bar
+    boxes = [
+        page.locator(each).bounding_box() for each in (".photo-ways [data-way=choose]", ".photo-ways [data-way=live]")
+    ]
+    classes = page.locator(".all-classes summary").bounding_box()
+    assert classes and all(box and box["x"] >= classes["x"] + classes["width"] for box in boxes), "beside each other"
     assert edges(".fewest")[1] <= picture[0] and page.locator(".fewest").is_visible(), "it stands above the picture"
 
 

@@ -185,11 +185,11 @@ class Remembering(OwnViT):
 
 
 def cases(network: Network) -> Iterator[tuple[TracedViT, Tensor]]:
-    for seed in range(12):
+    for seed in range(20):
         torch.manual_seed(seed)
         yield network(), torch.randn(1, 3, 16, 16)
     digits, model = np.load("checkpoints/digits.npz")["images"], load_model(find_preset("digits-notebook"), 7)
-    for digit in digits[:80]:
+    for digit in digits[:200]:
         yield model, digit_to_tensor(digit)[0]
 
 
@@ -231,7 +231,7 @@ def pairs(network: Network, seed: int) -> Pairs:
 
 def test_of_all_subsets_of_16_patches_none_smaller_changes_the_class(network: Network) -> None:
     sizes, sums = [], SUBSETS.sum(1)
-    for seed in range(28):
+    for seed in range(60):
         model = pairs(network, seed)
         target, values = int(model.logits[-1].argmax()), torch.randn(4, 4)
         is_lost = (model.logits.argmax(1) != target) & (sums > 0)

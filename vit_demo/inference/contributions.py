@@ -190,7 +190,7 @@ def _watched(model: TracedViT, images: Tensor, **options: Any) -> tuple[Tensor, 
 
 
 def _is_sum(before: Tensor, after: Tensor) -> bool:
-    """Whether tokens are others, or those to which something was added."""
+    """Whether the later tokens are the earlier ones with something added to them."""
     nodes: list[Any] = [after.grad_fn]
     for node in nodes:
         if node is before.grad_fn:

@@ -21,7 +21,7 @@ export const html = `
   <section class="blocks" aria-label="How it gets there">
     <div>
       <div class="scroller"><div class="cells" role="group" aria-label="Every block"></div></div>
-      <p class="hint">What it would say after each block. <span>In grey it may still change its mind.</span>
+      <p class="hint">What it would say after each block. <span>Answers in grey may still change.</span>
         <button type="button" class="link more" aria-expanded="false">All heads</button></p>
     </div>
   </section>`;
