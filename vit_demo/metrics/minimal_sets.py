@@ -4,8 +4,8 @@ Patches outside a set are dropped from the sequence: nothing replaces them. A se
 the shortest beginning of that order that passes, by doubling and bisection. Patches are then removed from it as in
 delta debugging (Zeller and Hildebrandt, 2002, https://doi.org/10.1109/32.988498), until none can be left out. Sets are
 also grown patch by patch, each the one that helps most, and the smaller of both is returned; of sets that are needed,
-whose loss one patch may tip, all of a size are tried while ``ALL_SETS`` allows it, then the best few are grown side by
-side (beam search). So a set is minimal, but not the only one, and the smallest where ``is_smallest`` says so. Sets
+whose loss one patch may tip, all of a size are tried: of up to ``ALL_OF`` patches all sets, of more while
+``GROWN_TOKENS`` allows it, and then the best few are grown side by side (beam search). So a set is minimal, but not the only one, and the smallest where ``is_smallest`` says so. Sets
 without a patch in common are as many ways to see the class (Kim et al., 2024, https://arxiv.org/abs/2402.01095).
 """
 
@@ -26,8 +26,8 @@ from vit_demo.trace import PassOptions, TracedViT
 MAX_PASSES = 150
 PARTS = 64  # sets of few patches that are tried at once: each brings the whole picture with it
 GROWN_TOKENS = 1 << 15  # patches in the whole pictures of all sets that are tried while needed ones grow
-ALL_SETS = 20_000  # the same of up to 16 patches, in sets: all 14,892 of up to 6, and then the best few
-BEAM = 1 << 14  # needed sets that grow side by side, times the squared number of patches: 64 on 4 x 4 patches
+ALL_OF = 16  # of up to so many patches all sets are tried, smaller ones first: at most 65,536
+BEAM = 1 << 14  # needed sets that grow side by side, times the squared number of patches: 5 on 7 x 7 patches
 
 Tried = Callable[[list[tuple[int, int]]], None]
 
@@ -137,7 +137,7 @@ class Search:
             raise InputError(f"{self.max_passes} passes are too few for a search: allow 30 or more.")
         self._grid, self._patches = self.parts()
         count = len(self._patches)
-        grown = ALL_SETS if count <= 16 else max(count, GROWN_TOKENS // count)
+        grown = 1 << count if count <= ALL_OF else max(count, GROWN_TOKENS // count)
         self._growth, self._all = grown if self.removes else self.max_passes, 0  # patches of which all sets were tried
         self._passes, self._limit, whole = 0, self.max_passes, torch.ones(1, count, dtype=torch.bool)
         self._least = None if self.share is None else self.share * self._score(self.logits(whole))
