@@ -10,6 +10,7 @@ import torchvision
 import transformers
 from PIL import Image
 from torch import nn
+from torchvision import transforms
 
 import vit_demo
 from vit_demo.images import preprocess, read_image
@@ -165,6 +166,53 @@ def test_torchvision_to_the_pixel(name):
         assert known.image_size == size and ("SWAG" in known.note) == ("SWAG" in weights.name and not is_ambiguous)
         for picture in () if is_ambiguous else PICTURES:
             assert levels(prepared(known, picture), transform(picture), transform.std).max() < 1e-3
+
+
+OPEN_CLIP = {"size": (48, 48), "mode": "RGB", **CLIP, "interpolation": "bicubic", "resize_mode": "shortest"}
+"""What open_clip keeps in a network that it makes."""
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize(
+    "stated",
+    [
+        OPEN_CLIP,
+        OPEN_CLIP | {"size": 64, "interpolation": "bilinear", "mean": [0.4, 0.5, 0.6], "fill_color": 0},
+        OPEN_CLIP | {"resize_mode": "squash", "mean": (0.5,) * 3, "std": (0.5,) * 3},
+        {"size": 32},
+    ],
+)
+def test_open_clip_to_the_pixel(stated, wrapper):
+    full = OPEN_CLIP | stated
+    side = torch.Size(full["size"] if isinstance(full["size"], tuple) else (full["size"],) * 2)
+    transform = transforms.Compose(
+        [
+            transforms.Resize(
+                side if full["resize_mode"] == "squash" else side[0],
+                interpolation=transforms.InterpolationMode(full["interpolation"]),
+            ),
+            transforms.CenterCrop(side),
+            transforms.ToTensor(),
+            transforms.Normalize(full["mean"], full["std"]),
+        ]
+    )
+    module = small_timm()  # whose own attributes count less than what is around it
+    module.preprocess_cfg = stated
+    known = preprocessing_of(wrapper(module))
+    assert known.image_size == side[0] and known.note == ""
+    for picture in PICTURES:
+        assert levels(prepared(known, picture), transform(picture), full["std"]).max() < 1e-3
+
+
+def test_what_open_clip_states_and_nobody_can_use_is_said():
+    module = own()
+    module.image_size = (48, 48)
+    assert preprocessing_of(module).image_size == 48, "the size of both sides"
+    module.preprocess_cfg = OPEN_CLIP | {"resize_mode": "longest"}
+    known = preprocessing_of(module)
+    assert not known.is_known and "resize_mode in its preprocess_cfg must be one of shortest, squash" in known.note
+    module.preprocess_cfg = OPEN_CLIP | {"size": (48, 64)}
+    assert "48 x 64, not a square" in preprocessing_of(module).note
 
 
 def test_what_is_not_known_is_said_once():

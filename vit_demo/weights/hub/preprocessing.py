@@ -2,8 +2,9 @@
 
 A repository or folder says so in ``config.json`` and in the file of its processor; a network in memory in its attribute
 ``pretrained_cfg`` (timm) or ``config`` (transformers). timm's own transform, or transformers' own processor, is made of
-that, and what this package prepares is compared with what it gives of a probe picture. transformers and torchvision
-keep no preprocessing in a network: that of its family's published weights is assumed, and a note says so.
+that, and what this package prepares is compared with what it gives of a probe picture. A network of open_clip has its
+own ``preprocess_cfg``. transformers and torchvision keep no preprocessing in a network: that of its family's published
+weights is assumed, and a note says so.
 """
 
 import json
@@ -29,11 +30,13 @@ from vit_demo.weights.hub.allowed import (
     ALLOWED_PROCESSORS,
     INTERPOLATIONS,
     LEAST_CROP,
+    MEAN,
     PROCESSOR_FIELDS,
     PROCESSORS,
+    STD,
     TIMM_CFG,
 )
-from vit_demo.weights.hub.json_fields import TEXT, Fields
+from vit_demo.weights.hub.json_fields import TEXT, Fields, choice
 from vit_demo.weights.imagenet import CLIP, IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
 from vit_demo.weights.untrusted_text import quote, sanitize
 
@@ -90,7 +93,11 @@ def preprocessing_of(module: nn.Module) -> Preprocessing:
         known: Any = getattr(part, "pretrained_cfg", None)
         config: Any = getattr(part, "config", None)
         size = getattr(part, "image_size", getattr(config, "image_size", None))
+        if isinstance(size, tuple) and len({*size}) == 1:
+            size = size[0]
         try:
+            if isinstance(stated := getattr(part, "preprocess_cfg", None), dict):
+                return _open_clip(json.loads(json.dumps(stated, default=str)))
             if isinstance(known, dict) and "input_size" in known:
                 fixed = getattr(getattr(part, "patch_embed", None), "img_size", None)
                 arguments = {"img_size": fixed} if fixed else {}
@@ -102,6 +109,19 @@ def preprocessing_of(module: nn.Module) -> Preprocessing:
         if isinstance(size, int):
             return _torchvision(part) if type(part).__module__.startswith("torchvision.") else _unknown(size)
     return _unknown(Preprocessing.image_size)
+
+
+def _open_clip(values: dict[str, Any]) -> Preprocessing:
+    """What a network's ``preprocess_cfg`` says: torchvision resizes the shorter side, or both, and crops."""
+    fields = Fields(values, "preprocess_cfg", nullable=True)
+    is_squashed = fields.get("resize_mode", choice("shortest", "squash"), "shortest") == "squash"
+    return Preprocessing(
+        image_size=_square(fields.sizes("size", 2, (224, 224))),
+        mean=tuple(fields.get("mean", MEAN, CLIP["mean"])),
+        std=tuple(fields.get("std", STD, CLIP["std"])),
+        crop_mode="squash" if is_squashed else "center",
+        interpolation=fields.get("interpolation", choice("bicubic", "bilinear"), "bicubic"),
+    )
 
 
 def _of_config(module: nn.Module, config: dict[str, Any]) -> Preprocessing:
