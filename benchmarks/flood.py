@@ -236,7 +236,8 @@ async def run(server: Server, options: argparse.Namespace) -> list[str]:
                 raise RuntimeError("another digit")
 
         async def photo() -> None:
-            await visitor.explain(await visitor.upload(1000 + next(number) % 400), 20)
+            n = next(number)
+            await visitor.explain(await visitor.upload(1000 + n % 400, 700 + n // 400), 20)  # each is new
 
         async def health() -> None:
             (await client.get("/healthz")).raise_for_status()

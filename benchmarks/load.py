@@ -146,10 +146,10 @@ class Visitor:
             check(found["state"] != "ended", "a training ended early")
             request = {"run": found["run"]}
 
-    async def upload(self, width: int) -> str:
-        """Uploads the photo, resized to a width; returns its path on the server."""
+    async def upload(self, width: int, height: int = 700) -> str:
+        """Uploads the photo, resized; returns its path on the server."""
         file = io.BytesIO()
-        Image.open(PHOTO).resize((width, 700)).save(file, "JPEG")
+        Image.open(PHOTO).resize((width, height)).save(file, "JPEG")
         sent = await self.client.post("/gradio_api/vit_demo/photo", content=file.getvalue())
         return sent.raise_for_status().json()["path"]
 
