@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
+from .environment import HUB_HOME  # before torch, numpy and huggingface_hub read the environment
 
-# Before torch and numpy are imported, and for every program that a test starts: threads that wait for each other on a
-# busy machine take five times the processor.
-os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+# isort: split
 
 import copy
 import gc
 import itertools
+import os
 import random
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -82,6 +81,7 @@ def pytest_sessionfinish() -> None:
     for engine in _engines.values():
         engine.jobs.close(10)
     gc.unfreeze()
+    HUB_HOME.cleanup()
 
 
 def pytest_sessionstart() -> None:
@@ -97,6 +97,7 @@ def _seeded_on_one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+    assert not Path(HUB_HOME.name, "hub").exists(), "a download into a cache that all tests share"
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ import pytest
 
 from scripts import steady
 
+from .environment import set_apart
+
 TESTS = Path(__file__).parent
 OWN = {"vit_demo", "recipes", "benchmarks"}
 SLEEPS = {"sleep", "wait_for_timeout", "Timer"}
@@ -38,7 +40,6 @@ ALLOWED = {
     ("browser/test_browser_camera.py", "performance.now"): "what the page's own clock has said to the page",
     ("browser/test_browser_camera.py", "setInterval"): "a camera that goes on",
     ("browser/test_browser_random.py", "setTimeout"): "replies that come later",
-    ("conftest.py", "os.environ"): "one thread, for the whole run",
     ("browser/conftest.py", "os.environ"): "no network, for the whole run",
     ("web/guard/test_slow_requests.py", "asyncio.sleep"): "in no time: `run_in_no_time`",
     ("web/guard/test_metrics.py", "pace.wait"): "a weight",
@@ -197,6 +198,15 @@ def test_no_exception_is_left_without_need() -> None:
 )  # fmt: skip
 def test_each_pattern_is_found(line: str, what: str | None) -> None:
     assert [found for _, found, _ in breaches(line)] == [what] * (what is not None)
+
+
+def test_nothing_that_the_user_has_set_is_used() -> None:
+    """A model of the same name in the user's cache was taken for one that a test publishes."""
+    users = {"HF_HUB_CACHE": "~/models", "HF_TOKEN": "hf_secret", "HF_HUB_OFFLINE": "1", "https_proxy": "http://proxy"}
+    environment = users | {"GRADIO_ROOT_PATH": "/demo", "VIT_DEMO_PROXY": "1", "VIT_DEMO_ORDER": "7", "PATH": "/bin"}
+    set_apart(environment, "folder")
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    assert environment == {"VIT_DEMO_ORDER": "7", "PATH": "/bin", "HF_HOME": "folder", **threads}
 
 
 def test_runs_beside_busy_loops_say_what_fails_and_leave_no_loop(

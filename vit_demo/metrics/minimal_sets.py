@@ -5,8 +5,9 @@ the shortest beginning of that order that passes, by doubling and bisection. Pat
 delta debugging (Zeller and Hildebrandt, 2002, https://doi.org/10.1109/32.988498), until none can be left out. Sets are
 also grown patch by patch, each the one that helps most, and the smaller of both is returned; of sets that are needed,
 whose loss one patch may tip, all of a size are tried: of up to ``ALL_OF`` patches all sets, of more while
-``GROWN_TOKENS`` allows it, and then the best few are grown side by side (beam search). So a set is minimal, but not the only one, and the smallest where ``is_smallest`` says so. Sets
-without a patch in common are as many ways to see the class (Kim et al., 2024, https://arxiv.org/abs/2402.01095).
+``GROWN_TOKENS`` allows it, and then the best few are grown side by side (beam search). So a set is minimal, but not the
+only one, and the smallest where ``is_smallest`` says so. Sets without a patch in common are as many ways to see the
+class (Kim et al., 2024, https://arxiv.org/abs/2402.01095).
 """
 
 import math
