@@ -106,6 +106,24 @@ def test_of_the_patches_that_are_there_and_none_where_nothing_is_enough(network:
     assert sufficient_set(model, IMAGES, 1, values, without=[divmod(i, 4) for i in range(16)]) is None
 
 
+def test_the_fewest_so_far_are_told_early_and_become_fewer(network: Network) -> None:
+    for seed in range(6):
+        torch.manual_seed(seed)
+        model, images, values = network(), torch.randn(1, 3, 16, 16), torch.randn(4, 4)
+        whole, told = int(model(images).argmax()), list[list[tuple[int, int]]]()
+        needed = necessary_set(model, images, whole, values, tried=lambda _, fewest, told=told: told.append(fewest))
+        if needed is None:
+            continue
+        counts = [len(fewest) for fewest in told if fewest]
+        assert len(told) - len(counts) <= 1 + math.log2(16) + 1 and counts == sorted(counts, reverse=True)
+        assert counts[-1] >= len(needed.patches)
+        for fewest in filter(None, told):
+            kept = [patch for patch in range(16) if divmod(patch, 4) not in fewest]
+            assert int(model(images, kept_patches=torch.tensor([kept])).argmax()) != whole, (
+                "without them it says another"
+            )
+
+
 @pytest.mark.parametrize("share", [0.9, 0.5, None])
 def test_of_a_real_network_no_single_patch_can_be_left_out(network: Network, share) -> None:
     for seed in range(4):
