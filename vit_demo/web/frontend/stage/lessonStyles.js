@@ -41,5 +41,8 @@ export const styles = `
   .lesson:not([hidden]) ~ .explore { --S: clamp(320px, 100svh - 490px, 720px); }
   .lesson:not([hidden]) ~ .explore :is(.mechanism, kbd, .ask) { display: none; }
   .lesson:not([hidden]) ~ .explore .said { height: auto; min-height: 36px; }
+  @container (max-width: 879px) {
+    .lesson:not([hidden]) ~ .explore { --S: min(46cqw, 400px); }
+  }
   @container (max-width: 559px) { .lesson:not([hidden]) ~ .explore { --S: min(100cqw, 100svh - 500px); } }
 }`;

@@ -15,10 +15,11 @@ export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matc
 const ease = (/** @type {number} */ share) => (1 - Math.cos(Math.PI * share)) / 2;
 
 /**
- * Keeps what is shown on its way to what is wanted: `seen` is 0 for the paper and 1 for the network's picture, `box` is
- * where the network's squares lie, {left, top, side} as shares of the paper, `dropped` are patches, and `live` says that the
- * ink still grows. `step(wanted, now)` returns what is to be shown at a time in milliseconds: the same, with `lines` from 0,
- * while the squares move, to 1 for all of their lines, `lifted` from a patch to how far it is away, and whether it `moves`.
+ * Keeps what is shown on its way to what is wanted: `seen` is 0 for the paper and 1 for the network's picture, `box` is where
+ * the network's squares lie, {left, top, side} as shares of the paper, `dropped` are patches, and `live` says that the ink
+ * still grows, `isLate` that it has grown since the squares were placed. `step(wanted, now)` returns what is to be shown at a
+ * time in milliseconds: the same, with `lines` from 0, while the squares move, to 1 for all of their lines, `lifted` from a
+ * patch to how far it is away, and whether it `moves`.
  */
 export function createMotion() {
   let glide = { from: 0, to: /** @type {number | null} */ (null), passed: 0 };
@@ -43,7 +44,7 @@ export function createMotion() {
     };
     const names = Object.keys((wanted.box && box) ?? {});
     const isOff = seen < 1 && names.some((name) => Math.abs(wanted.box[name] - box[name]) > SLIGHT);
-    if (isOff || !box) moved = now;
+    if (isOff || !box || wanted.isLate) moved = now;
     const isCalm = wanted.live && wanted.box ? now - moved > REST : still || !isOff;
     lines = box && wanted.box ? follow(lines, Number(isCalm), FADE) : Number(isCalm);
     if (!isCalm) moves = true;

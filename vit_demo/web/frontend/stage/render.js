@@ -224,7 +224,8 @@ function paint(stage, drawing) {
     seen: hasPaper && verb === "draw" && !stage.film ? 0 : 1,
     box: stage.isNewDrawing ? null : result.box,
     dropped: hidden,
-    live: result === stage.live,
+    live: result === stage.live && verb === "draw",
+    isLate: inkLength(ink.strokes) > (stage.moments.list().at(-1)?.length ?? 0),
   };
   const shown = stage.motion.step(wanted, performance.now());
   const size = fitCanvas(canvas, result.size);
