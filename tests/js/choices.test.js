@@ -15,7 +15,7 @@ import {
 } from "../../vit_demo/web/frontend/stage/choices.js";
 import { classMethod, describeMethods } from "../../vit_demo/web/frontend/stage/methods.js";
 import { isDefaultMap, mapFields } from "../../vit_demo/web/frontend/stage/onDemand.js";
-import { comparedWith, offeredOf } from "../../vit_demo/web/frontend/stage/views/ask/view.js";
+import { comparedWith, offeredOf } from "../../vit_demo/web/frontend/stage/views/ask/naming.js";
 import { fixture } from "./helpers.js";
 
 const methods = describeMethods(fixture.methods);

@@ -110,7 +110,8 @@ test("the lines of the squares go while the squares move, and are back once they
       "once",
     );
     let late = rested.at(-1);
-    for (let at = late.now; at < rested.at(-1).now + 640; at += 16) late = step(at, { live: true, isLate: true, box: rest });
+    for (let at = late.now; at < rested.at(-1).now + 640; at += 16)
+      late = step(at, { live: true, isLate: true, box: rest });
     assert.ok(late.lines < 0.01, "they are gone while an answer is late, though the squares lie still");
     const later = rested.at(-1).now + 700;
     step(later, { live: true, box });

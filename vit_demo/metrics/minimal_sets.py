@@ -176,13 +176,14 @@ class Search:
         if found is None and self.removes and len(order) > 1:
             alone = [_minus(order, [patch]) for patch in order]
             found = next((alone[i] for i in self._passing(alone, 1 / len(order))), None)
+            self._fewest = found or []
         if found is not None:
             found, is_minimal = self._reduced(found)
         elif not self.removes:
             return None
         self._limit = self._passes + self._growth
         if grown := self._grown(order, len(order if found is None else found) - 1):
-            self._limit = self._passes + self.max_passes
+            self._limit, self._fewest = self._passes + self.max_passes, grown
             found, is_minimal = self._reduced(grown)
         if found is None:
             return None
