@@ -150,7 +150,7 @@ export function create(card, { request, methods, curves, change, restore, load }
 
   find(".every button").addEventListener("click", async () => {
     try {
-      const modules = table ? null : await load("methods.js");
+      const modules = /** @type {any} */ (table ? null : await load("methods.js"));
       table ??= modules["stage/views/faithfulness/methodTable.js"].createMethodTable(
         ...[find(".every"), methods, curves],
         (method) => change({ section: FIRST_SECTION, plain: false, method }),
