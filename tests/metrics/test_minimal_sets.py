@@ -115,7 +115,7 @@ def test_the_fewest_so_far_are_told_early_and_become_fewer(network: Network) -> 
         assert first <= 5, "after at most 1, 2, 4, 8 and 15 patches"
         counts = [len(fewest) for fewest in told[first:]]
         assert counts == sorted(counts, reverse=True) and counts[-1] == len(needed.patches) == 2
-        assert all(set(fewest) & group for fewest in told[first:] for group in groups), "without them it is another class"
+        assert all(set(fewest) & group for fewest in told[first:] for group in groups), "another class is left"
 
 
 @pytest.mark.parametrize("share", [0.9, 0.5, None])
