@@ -64,7 +64,7 @@ def test_a_photo_of_a_digit_is_read_by_the_digit_model(opened: Page, tmp_path: P
     assert opened.get_by_role("tab", name="Digit").get_attribute("aria-selected") == "true"
     assert "picture=own" in opened.url and opened.locator(".veil").is_hidden()
     opened.get_by_role("button", name="New digit").click()
-    opened.locator(".message").get_by_text("Draw a digit").wait_for()
+    opened.locator(".message").get_by_text("Here: one digit").wait_for()
     opened.locator("#pad input[type=file]").set_input_files(photo_of_a_digit(tmp_path, 3))
     opened.wait_for_function(is_read, arg="3")
     opened.reload()

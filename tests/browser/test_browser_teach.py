@@ -19,7 +19,7 @@ from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights import PRESETS
 from vit_demo.weights.kept_networks import trained_preset
 
-from .choosing import STAGE, open_page, open_section, wait_a_moment
+from .choosing import STAGE, open_page, open_section, wait_a_moment, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -127,7 +127,7 @@ def test_two_symbols_are_taught_looked_into_and_sent_by_a_link(page: Page, addre
 
 def test_an_example_that_is_named_is_not_among_those_of_the_other_class(page: Page, address: str) -> None:
     open_page(page, f"{address}#digit=8&patch_size=7")
-    page.locator(".ask .link").click()
+    page.locator(".ask .small").click()
     page.wait_for_function("document.activeElement.dataset.teach === 'name'")
     page.keyboard.type("3")
     page.keyboard.press("Enter")
@@ -161,10 +161,15 @@ def test_what_it_calls_a_digit_is_named_below_the_answer_taught_tricked_and_aske
     open_page(page, f"{address}#digit=7&patch_size=7")
     page.locator(".again").click()
     draw(page, "box", 0.785, ".picture")
-    page.locator(".ask .link").click()
+    page.locator(".ask .small").click()
     field = page.locator("[data-teach=name]")
+    page.locator(".ask li").nth(9).wait_for()  # what it knows is offered first
     field.fill("  house ")
     field.press("Enter")
+    page.locator(".ask p", has_text="The model does not know “house”. From one picture it learns little.").wait_for()
+    assert page.locator(".teach").is_hidden(), "nothing is taught unasked"
+    page.wait_for_function("document.activeElement.textContent === 'Teach it in Build'")
+    page.keyboard.press("Enter")
     note = page.locator("[data-teach=accuracy]")
     note.get_by_text("2 more “house”, please").wait_for()
     names = [boxes(page).nth(i).get_by_label("Name of the class").input_value() for i in range(2)]
@@ -200,12 +205,15 @@ def test_what_it_calls_a_digit_is_named_below_the_answer_taught_tricked_and_aske
 
 def test_a_photo_is_named_below_the_answer_beside_the_examples(page: Page, address: str, tmp_path: Path) -> None:
     open_page(page, f"{address}#tab=photos&photo=tiger")
-    assert page.locator(".ask .link").is_hidden(), "it is unsure, so the question is there"
-    page.locator("[data-teach=name]").fill("Tabby cat")
-    page.get_by_role("button", name="Teach it", exact=True).click()
+    assert page.locator(".ask .small").is_hidden(), "it is unsure, so the question is there"
+    page.locator("[data-teach=name]").fill("tabby")
+    wait_until(page, lambda: page.locator(".ask li").count() == 1)  # the list follows what is typed
+    assert page.get_by_role("button", name="Teach it in Build").is_visible(), "which is the name of no class itself"
+    page.locator(".ask li button").click()
     page.locator(".headline", has_text="tabby cat comes first: 12.8").wait_for()
+    assert page.locator(".ask .panel").is_hidden()
     page.locator("[data-teach=name]").fill("tiger")
-    page.get_by_role("button", name="Teach it", exact=True).click()
+    page.get_by_role("button", name="Teach it in Build").click()
     page.locator("[data-teach=accuracy]").get_by_text("2 more “tiger”, please: choose a photo").wait_for()
     counts = [boxes(page).nth(i).locator(".pictures img").count() for i in range(2)]
     assert counts == [1, len(EXAMPLE_PHOTOS) - 1], "all but the tiger itself"

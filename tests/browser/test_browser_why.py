@@ -18,6 +18,7 @@ from .choosing import (
     rub,
     settings,
     shown_result,
+    wait_until,
 )
 from .test_browser_explanations import drop, map_when
 
@@ -31,7 +32,6 @@ def page(lasting_window: Callable[..., Page]) -> Page:
 def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page) -> None:
     result = shown_result(quick)
     (first, _), (second, _), *_, (last, _) = result.top(10)
-    choose_method(quick, "Libra FullGrad+")
 
     def rather(label: str) -> None:
         settings(quick).get_by_label("Compared with", exact=True).select_option(label=label)
@@ -61,7 +61,7 @@ def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page
     np.testing.assert_allclose(swapped, result.heatmap("libra_fullgrad", first, against=second), atol=1e-5)
     quick.go_back()
     map_when(quick, f"for {second} rather than {first}")
-    rather("no other class")
+    rather("a class: why not that?")
     quick.wait_for_function("!document.querySelector('.subject').innerText.includes('rather than')")
     quick.wait_for_function("!location.hash.includes('against')")
     quick.goto("about:blank")
@@ -152,6 +152,7 @@ def test_a_search_shows_what_it_tries_can_be_cancelled_and_begun_again(quick: Pa
         quick.wait_for_function(f"before => {painted} === before", arg=before)
     for route in held:
         route.continue_()
+    held.clear()
     quick.unroute(requests)
     needed = shown_result(quick).needed()
     assert needed is not None
@@ -159,6 +160,36 @@ def test_a_search_shows_what_it_tries_can_be_cancelled_and_begun_again(quick: Pa
     quick.wait_for_function(f"count => {STAGE}.current().dropped.length === count", arg=len(needed.patches))
     assert quick.evaluate(f"{STAGE}.current().dropped") == sorted(4 * row + col for row, col in needed.patches)
     assert quick.locator(".headline .next-act").inner_text() in ("No fewer are known.", "Fewer may do.")
+
+
+def test_the_fewest_so_far_are_rubbed_out_while_it_looks_for_fewer_and_taken_back_as_one_act(quick: Page) -> None:
+    held: list[Route] = []
+    sets = ([0, 1, 4], [0, 1], [2])
+    quick.route("**/vit_demo/request", lambda route: answer(route))
+
+    def answer(route: Route) -> None:
+        if "smallest_set" in (route.request.post_data or ""):
+            held.append(route)
+        else:
+            route.continue_()
+
+    rub(quick)
+    fewest, headline = quick.locator(".fewest"), quick.locator(".headline")
+    fewest.click()
+    headline.get_by_text("Looking for the fewest squares without which it says something else …").wait_for()
+    for squares in sets:
+        wait_until(quick, lambda: bool(held))
+        held.pop().fulfill(json={"done": 1, "total": 4, "tried": [5], "fewest": squares})
+        dropped = ",".join(map(str, squares))
+        quick.wait_for_function(f"dropped => {STAGE}.current().dropped.join() === dropped", arg=dropped)
+        said = f"The fewest so far: {len(squares)}. Looking for fewer …" if len(squares) > 1 else ""
+        quick.wait_for_function("text => document.querySelector('.next-act').textContent === text", arg=said)
+        assert "You made it" not in headline.inner_text(), "it was the search"
+    fewest.click()
+    quick.locator(".undo").click()
+    quick.wait_for_function(f"{STAGE}.current().dropped.length === 0")
+    assert quick.locator(".undo").is_disabled(), "a search is one act"
+    quick.unroute_all(behavior="ignoreErrors")
 
 
 def test_the_class_that_is_explained_stays_while_patches_are_removed(page: Page, address: str) -> None:

@@ -378,10 +378,46 @@ test("what one can do next is said at rest alone, of the page's own digit and of
   assert.equal(rub({ found: { ...found, is_minimal: true } }, [1, 2], 0.01), "No fewer are known.");
   assert.equal(rub({ found: { ...found, is_minimal: false } }, [1, 2], 0.01), "Fewer may do.");
   assert.equal(rub({ found: { ...found, is_minimal: true } }, [1], 0.9), "", "other squares are out now");
+  const soFar = (patches) => ({ patches, dropped: patches, isSoFar: true });
+  const looks = "Looking for the fewest squares without which it says something else …";
+  const asked = { result, patch: null };
+  for (const part of [{}, { guess: asked }]) assert.equal(rub({ found: soFar([]), ...part }), looks, "at once");
+  assert.equal(rub({ found: soFar([1, 2, 5]) }, [1, 2, 5], 0.01), "The fewest so far: 3. Looking for fewer …");
+  assert.equal(rub({ found: soFar([1]) }, [1], 0.01), "", "fewer than one are none");
   const one = { patches: [1], dropped: [1], is_minimal: true };
   assert.equal(rub({ found: one }, [1], 0.4), "", "fewer than one are none");
   assert.equal(rub({ found: { patches: null } }), "It says 7 in all that was tried, down to every single last square.");
   assert.equal(rub({ whole: resultOf([1]), result: resultOf([1]) }), "", "one class cannot become another");
+});
+
+test("an answer that comes back is said to be again what it was", () => {
+  const whole = ten(0.95);
+  for (const [seven, three, doubt] of DOUBTS) {
+    for (const wasTurned of [false, true]) {
+      const result = ten(seven, three, { dropped: [1, 2, 3] });
+      const text = plain(frame({ verb: "rub", result, whole, wasTurned }).headline.text);
+      const isBack = wasTurned && doubt !== "unsure";
+      assert.equal(text === `Without 3 squares it is 7 again: ${percentOf(seven)}.`, isBack, text);
+    }
+  }
+  const other = frame({ verb: "rub", result: ten(0.02, 0.9, { dropped: [1] }), whole, wasTurned: true });
+  assert.doesNotMatch(other.headline.text, /again/);
+});
+
+test("once a drawing has changed its mind, the strip that leads back is told of until it was led along", () => {
+  const moments = momentsOf([resultOf([0, 0.95]), 1, 0], [ten(0.9), 2, 400]);
+  const { result } = moments[1];
+  const next = (part) => frame({ moments, result, ...part }).headline.next;
+  assert.equal(next({}), "Slide back along the strip below.");
+  for (const part of [
+    { isLed: true },
+    { live: true },
+    { isOwn: false },
+    { moments: moments.slice(1) },
+    { verb: "look" },
+  ]) {
+    assert.doesNotMatch(next(part), /strip/);
+  }
 });
 
 test("who changes the answer is told with how many squares, and what to try next", () => {

@@ -70,6 +70,22 @@ test("one undo takes back squares and heads, in the order in which they went", a
   assert.deepEqual(view(), { dropped: null, silent: null });
 });
 
+test("what a search leaves out is one act, however often it finds fewer, and none by hand", async () => {
+  const { dropping, view } = start();
+  dropping.brush(3);
+  dropping.lift();
+  const isByHand = () => dropping.isByHand({ dropped: view().dropped ?? [] });
+  assert.ok(isByHand());
+  dropping.leaveOut({ dropped: [0, 1, 2] });
+  for (const fewer of [[0, 1], [0]]) dropping.leaveOut({ dropped: fewer }, true);
+  assert.ok(!isByHand());
+  dropping.undo();
+  assert.deepEqual(view().dropped, [3]);
+  assert.ok(isByHand());
+  dropping.start(whole);
+  assert.ok(!dropping.isByHand({ dropped: [3] }), "of another picture");
+});
+
 test("a head that is refused is chosen no longer, and the next one works", async () => {
   const { dropping, shown, view } = start({ refuse: ({ silent }) => silent.some(([block]) => block > 5) });
   dropping.leaveOut({ silent: [[9, 0]] });

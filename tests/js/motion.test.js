@@ -84,6 +84,43 @@ test("the squares follow the ink with each answer, also with the last, and never
   assert.deepEqual(motion.step(wanted({ seen: 1, box: next }), 4048, false).box, next, "as behind the picture");
 });
 
+test("the lines of the squares go while the squares move, and are back once they lie still or the pen is lifted", () => {
+  for (const still of [false, true]) {
+    const motion = createMotion();
+    const step = (now, part) => motion.step(wanted(part), now, still);
+    assert.equal(step(0, { live: true }).lines, 0, "the first squares of a drawing have none");
+    let now = 0;
+    const during = [];
+    for (let answer = 1; answer <= 30; answer++) {
+      const moved = { ...box, left: box.left + 0.02 * answer };
+      for (const end = now + 32; now < end; now += 16) during.push(step(now, { live: true, box: moved }).lines);
+    }
+    assert.equal(Math.max(...during), 0, "they never flicker");
+    const rest = { ...box, left: box.left + 0.6 };
+    const rested = run(
+      { step: (next, at) => motion.step(next, at, still) },
+      wanted({ live: true, box: rest }),
+      now + 16,
+    );
+    assert.ok(rested.at(-1).now - now > 250, "a short rest is none");
+    assert.equal(rested.at(-1).lines, 1, "a pen that rests brings them back");
+    const lines = rested.map((shown) => shown.lines);
+    assert.ok(
+      lines.every((value, i) => !i || value >= lines[i - 1]),
+      "once",
+    );
+    let late = rested.at(-1);
+    for (let at = late.now; at < rested.at(-1).now + 640; at += 16)
+      late = step(at, { live: true, isLate: true, box: rest });
+    assert.ok(late.lines < 0.01, "they are gone while an answer is late, though the squares lie still");
+    const later = rested.at(-1).now + 700;
+    step(later, { live: true, box });
+    const lifted = run({ step: (next, at) => motion.step(next, at, still) }, wanted({ box }), later + 16);
+    assert.equal(lifted.at(-1).lines, 1);
+    if (still) assert.deepEqual([lifted.length, lifted[0].lines], [1, 1], "at once with reduced motion");
+  }
+});
+
 test("a square that is rubbed out is lifted once, and one that is back lies still", () => {
   const motion = createMotion();
   motion.step(wanted({ seen: 1 }), 0, false);

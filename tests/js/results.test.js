@@ -111,7 +111,7 @@ test("a result that is still being opened when another state comes is neither sh
 test("without a picture a sentence takes the result's place at once", () => {
   const { pageState, held, shown } = heldResults();
   pageState.changeTab("digits", { picture: null });
-  assert.ok(shown[0].payload.empty && shown[0].payload.message.startsWith("Draw a digit"));
+  assert.ok(shown[0].payload.empty && shown[0].payload.message.startsWith("Here: one digit"));
   assert.equal(held.length, 0);
 });
 

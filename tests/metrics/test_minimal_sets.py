@@ -106,6 +106,18 @@ def test_of_the_patches_that_are_there_and_none_where_nothing_is_enough(network:
     assert sufficient_set(model, IMAGES, 1, values, without=[divmod(i, 4) for i in range(16)]) is None
 
 
+def test_the_fewest_so_far_are_told_early_and_become_fewer(network: Network) -> None:
+    model, groups = planted(network, (2, 7, 13), (4, 5)), (at(2, 7, 13), at(4, 5))
+    for seed in range(6):
+        values, told = torch.rand(4, 4, generator=torch.Generator().manual_seed(seed)), list[list[tuple[int, int]]]()
+        needed = necessary_set(model, IMAGES, 1, values, tried=lambda _, fewest, told=told: told.append(fewest))
+        first = next(i for i, fewest in enumerate(told) if fewest)
+        assert first <= 5, "after at most 1, 2, 4, 8 and 15 patches"
+        counts = [len(fewest) for fewest in told[first:]]
+        assert counts == sorted(counts, reverse=True) and counts[-1] == len(needed.patches) == 2
+        assert all(set(fewest) & group for fewest in told[first:] for group in groups), "another class is left"
+
+
 @pytest.mark.parametrize("share", [0.9, 0.5, None])
 def test_of_a_real_network_no_single_patch_can_be_left_out(network: Network, share) -> None:
     for seed in range(4):

@@ -65,7 +65,8 @@ def needed(
         share: Below which share of its probability the class falls; None: another class is predicted.
         method: As in ``enough``.
         progress: As in ``enough``.
-        tried: Called with (row, col) of patches that the search has just tried to do without.
+        tried: Called with (row, col) of patches that the search has just tried to do without, and of the fewest found
+            so far.
 
     Returns:
         The set; None if the class stays in all that was tried, among it by each patch that is left alone.

@@ -2,12 +2,12 @@
 
 Patches outside a set are dropped from the sequence: nothing replaces them. A set is looked for in the order of a map:
 the shortest beginning of that order that passes, by doubling and bisection. Patches are then removed from it as in
-delta debugging (Zeller and Hildebrandt, 2002, https://doi.org/10.1109/32.988498), until none can be left out. Sets are
-also grown patch by patch, each the one that helps most, and the smaller of both is returned; of sets that are needed,
-whose loss one patch may tip, all of a size are tried: of up to ``ALL_OF`` patches all sets, of more while
-``GROWN_TOKENS`` allows it, and then the best few are grown side by side (beam search). So a set is minimal, but not the
-only one, and the smallest where ``is_smallest`` says so. Sets without a patch in common are as many ways to see the
-class (Kim et al., 2024, https://arxiv.org/abs/2402.01095).
+delta debugging (Zeller and Hildebrandt, 2002, https://doi.org/10.1109/32.988498), until none can be left out. Sets
+are also grown patch by patch, each the one that helps most, and the smaller of both is returned; of sets that are
+needed, whose loss one patch may tip, all of a size are tried: of up to ``ALL_OF`` patches all sets, of more while
+``GROWN_TOKENS`` allows it, and then the best few are grown side by side (beam search). So a set is minimal, but not
+the only one, and the smallest where ``is_smallest`` says so. Sets without a patch in common are as many ways to see
+the class (Kim et al., 2024, https://arxiv.org/abs/2402.01095).
 """
 
 import math
@@ -30,7 +30,7 @@ GROWN_TOKENS = 1 << 15  # patches in the whole pictures of all sets that are tri
 ALL_OF = 16  # of up to so many patches all sets are tried, smaller ones first: at most 65,536
 BEAM = 1 << 14  # needed sets that grow side by side, times the squared number of patches: 5 on 7 x 7 patches
 
-Tried = Callable[[list[tuple[int, int]]], None]
+Tried = Callable[[list[tuple[int, int]], list[tuple[int, int]]], None]
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def necessary_set(
     """The fewest patches found without which a class is not kept.
 
     Arguments as in ``sufficient_set``; for a share of None, another class is then the most probable. ``tried`` gets
-    (row, col) of a set of each batch that was tried.
+    (row, col) of a set of each batch that was tried, and of the fewest found so far.
 
     Returns:
         The set; None if the class was kept in all that was tried, among it by each patch alone.
@@ -140,6 +140,7 @@ class Search:
         count = len(self._patches)
         grown = 1 << count if count <= ALL_OF else max(count, GROWN_TOKENS // count)
         self._growth, self._all = grown if self.removes else self.max_passes, 0  # patches of which all sets were tried
+        self._fewest = list[int]()  # the smallest set so far
         self._passes, self._limit, whole = 0, self.max_passes, torch.ones(1, count, dtype=torch.bool)
         self._least = None if self.share is None else self.share * self._score(self.logits(whole))
         if self._least is not None and float(self._least) <= 0:
@@ -175,13 +176,14 @@ class Search:
         if found is None and self.removes and len(order) > 1:
             alone = [_minus(order, [patch]) for patch in order]
             found = next((alone[i] for i in self._passing(alone, 1 / len(order))), None)
+            self._fewest = found or []
         if found is not None:
             found, is_minimal = self._reduced(found)
         elif not self.removes:
             return None
         self._limit = self._passes + self._growth
         if grown := self._grown(order, len(order if found is None else found) - 1):
-            self._limit = self._passes + self.max_passes
+            self._limit, self._fewest = self._passes + self.max_passes, grown
             found, is_minimal = self._reduced(grown)
         if found is None:
             return None
@@ -197,10 +199,12 @@ class Search:
             if high == len(order):
                 return None
             low, high = high, min(2 * high, len(order))
+        self._fewest = order[:high]
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self._passing([order[:middle]]) else (middle, high)
-        return order[:high] or None
+            self._fewest = order[:high]
+        return self._fewest or None
 
     def _grown(self, order: list[int], most: int) -> list[int]:
         """Grows a set by the patch that helps most, to ``most`` patches, in the order; empty if none pass."""
@@ -236,7 +240,7 @@ class Search:
             can_go = self._passing([_minus(found, group) for group in groups]) if groups else []
             settled.update(*(group for i, group in enumerate(groups) if i not in can_go))
             if can_go:
-                found = self._remove([groups[i] for i in can_go], found)
+                found = self._fewest = self._remove([groups[i] for i in can_go], found)
             elif is_complete and size == 1:
                 return found, True
             else:  # in smaller groups; or all once more, because what more patches need fewer may not
@@ -280,7 +284,7 @@ class Search:
             total = self.max_passes + self._growth
             self.progress(min(self._passes, total), total)
         if self.tried is not None:
-            self.tried([self.patch_at(place) for place in sets[0]])
+            self.tried(*(list(map(self.patch_at, each)) for each in (sets[0], self._fewest)))
         return logits
 
 

@@ -49,6 +49,7 @@ class Job(Generic[T]):
         self.turn = turn
         self.done = self.total = 0
         self.tried: list[int] = []  # patches that a search has just tried to do without
+        self.fewest: list[int] = []  # the fewest that it has found so far
         self._work: Work[T] | Callable[[], Turn] | None = work
         self._parent = parent
         self._context: Context = copy_context()

@@ -80,8 +80,8 @@ def test_who_has_progress_to_show_does_not_wait_for_more(total, polls):
         asked.append(seconds)
 
     with pytest.raises(waiting.Unfinished) as caught:
-        run(waiting.wait_for(SimpleNamespace(done=3, total=total, tried=[], poll_async=poll_async)))
-    assert caught.value.args == (3, total, []) and asked == polls * [waiting.POLL_SECONDS]
+        run(waiting.wait_for(SimpleNamespace(done=3, total=total, tried=[], fewest=[], poll_async=poll_async)))
+    assert caught.value.args == (3, total, [], []) and asked == polls * [waiting.POLL_SECONDS]
 
 
 def test_a_bug_is_logged_and_its_details_are_not_sent(source, empty_replies, monkeypatch, caplog):
@@ -154,7 +154,7 @@ def test_progress_is_returned_until_the_result_is_there(source, held):
 
 
 def test_a_search_tells_the_squares_that_it_has_just_tried(source, empty_replies, monkeypatch):
-    go_on, tries, evaluated = threading.Event(), [], []
+    go_on, tries, evaluated, held = threading.Event(), [], [], []
     search, logits = metrics.necessary_set, minimal_sets.subset_logits
 
     def evaluate(model, images, present, **options):
@@ -162,10 +162,11 @@ def test_a_search_tells_the_squares_that_it_has_just_tried(source, empty_replies
         return logits(model, images, present, **options)
 
     def held_search(*arguments, tried, **options):
-        def show(patches):
+        def show(patches, fewest):
             tries.append([4 * row + column for row, column in patches])
-            tried(patches)
-            if len(tries) == 2:
+            tried(patches, fewest)
+            if fewest and not held:
+                held.append([4 * row + column for row, column in fewest])
                 assert go_on.wait(PATIENCE)
 
         return search(*arguments, tried=show, **options)
@@ -174,9 +175,11 @@ def test_a_search_tells_the_squares_that_it_has_just_tried(source, empty_replies
     monkeypatch.setattr(metrics, "necessary_set", held_search)
     monkeypatch.setattr(waiting, "POLL_SECONDS", 0.01)
     sent = {"kind": "smallest_set", "source": source, "wanted": "needed"}
-    while len(tries) < 2:
+    while not held:
         handle(sent)
-    assert handle(sent)["tried"] == tries[1]
+    reply = handle(sent)
+    assert reply["tried"] == tries[-1] and reply["fewest"] == held[0]
+    assert len(tries) < 9, "a first answer after a few passes"
     go_on.set()
     assert complete(sent)["result"]["patches"]
     assert len(tries) > 2 and {frozenset(one) for one in tries} <= set(evaluated), "none that was not"

@@ -26,11 +26,13 @@ SCRIPT = "page.js"
 STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
 """The modules that start the page."""
 LATER = {
+    "ask.js": "stage/views/ask/naming.js",
     "build.js": "stage/views/build/building.js",
     "compare.js": "stage/views/compare/comparing.js",
     "film.js": "stage/film/main.js",
     "heads.js": "stage/views/blocks/heads.js",
     "lesson.js": "stage/lesson.js",
+    "methods.js": "stage/views/faithfulness/methodTable.js",
     "sum.js": "stage/views/steps/contributions.js",
     "teach.js": "stage/views/teach/teaching.js",
 }

@@ -144,6 +144,7 @@ export interface Reply {
   done?: number;
   total?: number;
   tried?: number[]; // patches that a search has just tried to do without
+  fewest?: number[]; // the fewest that it has found so far
 }
 
 export interface Server {

@@ -46,7 +46,7 @@ from vit_demo.weights import costs
 from vit_demo.weights.kept_networks import keep_taught
 from vit_demo.weights.taught_heads import from_link
 
-NOTHING_DRAWN = "Draw a digit, 0 to 9, to see the model’s prediction."
+NOTHING_DRAWN = "Here: one digit from 0 to 9."
 """The message in place of a result while there is no ink."""
 
 HALF = 0.5  # the share of its probability that a class loses without what it needs, or another is predicted
@@ -203,9 +203,9 @@ def smallest_set(result: Exploration, request: SetRequest) -> Json:
         share = None if result.preset.scores != "sigmoid" and is_predicted(result, target) else HALF
         job = current_job.get()
 
-        def show(patches: list[tuple[int, int]]) -> None:
+        def show(*sets: list[tuple[int, int]]) -> None:
             if job is not None:
-                job.tried = [row * columns + col for row, col in patches]
+                job.tried, job.fewest = ([row * columns + col for row, col in patches] for patches in sets)
 
         found = result.needed(request.label, share, tried=show)
     if found is None:

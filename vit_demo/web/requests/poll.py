@@ -39,15 +39,15 @@ async def handle(request: Any) -> bytes:
     Returns:
         A packed reply: ``{"result": ...}``; ``{"error": message}``, with ``{"retry": False}`` if the same request
         would fail again; or ``{"done", "total"}`` while the result is being computed, with a ``total`` of 0 if it is
-        not known, and the patches that a search has just ``tried`` to do without. In that case the caller sends the
-        same request again.
+        not known, and of a search the patches that it has just ``tried`` to do without and the ``fewest`` that it has
+        found so far. In that case the caller sends the same request again.
     """
     try:
         reply = await _reply_or_job(request)
         return await wait_for(reply) if isinstance(reply, Job) else reply
     except Unfinished as progress:
-        done, total, tried = progress.args
-        return pack({"done": done, "total": total} | ({"tried": tried} if tried else {}))
+        done, total, tried, fewest = progress.args
+        return pack({"done": done, "total": total} | ({"tried": tried, "fewest": fewest} if tried else {}))
     except Cancelled:
         return pack({"done": 0, "total": 0})
     except Exception as error:

@@ -19,7 +19,7 @@ earlier picture occupy until they return.
 
 
 class Unfinished(Exception):
-    """A job is still running; the arguments are ``done``, ``total`` and ``tried``."""
+    """A job is still running; the arguments are ``done``, ``total``, ``tried`` and ``fewest``."""
 
 
 async def wait_for(job: Job[T]) -> T:
@@ -29,7 +29,7 @@ async def wait_for(job: Job[T]) -> T:
             return job.result()
         if job.total:
             break
-    raise Unfinished(job.done, job.total, job.tried)
+    raise Unfinished(job.done, job.total, job.tried, job.fewest)
 
 
 async def find_preset(name: str) -> Preset:

@@ -6,7 +6,7 @@ import { newResult, RESTORE, resultStatus, withWords } from "../shared/pageState
 import { createRequestIds, pause, sendRequest } from "../shared/requests.js";
 
 const PROMPTS = {
-  digits: english("Draw a digit, 0 to 9, to see the model’s prediction."),
+  digits: english("Here: one digit from 0 to 9."),
   photos: english("Press here to choose a photo, or drop or paste one."),
 };
 

@@ -7,7 +7,7 @@ import { modelInput, pageState, shownResult } from "../shared/pageState.js";
 import { createPadCanvas, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
 import { fileOf, sketch } from "./sketch.js";
 
-const TABLET = "(min-width: 601px) and (max-width: 900px) and (min-height: 560px)"; // as in page.css
+const AT_PICTURE = "(min-width: 901px), (min-width: 601px) and (min-height: 560px)"; // where there is room, as in page.css
 
 /**
  * Starts the pad in its element. `onPhoto(file)` gets a photo of a digit, and `photos` has those of uploads. `say(sentence, onOffer)`
@@ -60,15 +60,15 @@ export function createPad(element, { photos, onPhoto }) {
 
   for (const each of [sketch, modelInput, languageChange]) each.subscribe(element, refresh);
 
-  /** On a tablet the tools stand at the picture on which one draws, not above the model. */
-  const tablet = matchMedia(TABLET);
+  /** The tools stand at the picture on which one draws. */
+  const room = matchMedia(AT_PICTURE);
   function place() {
     const isOnPicture = !["compare", "teach"].includes(pageState.get()?.view.section ?? "");
-    const acts = tablet.matches && isOnPicture && document.querySelector(".explore .acts");
+    const acts = room.matches && isOnPicture && document.querySelector(".explore .acts");
     if (acts && !acts.contains(tools)) acts.append(tools);
     else if (!acts && !element.contains(tools)) find(".sheet").after(tools);
   }
-  tablet.addEventListener("change", place);
+  room.addEventListener("change", place);
   for (const each of [pageState, shownResult]) each.subscribe(element, place);
 
   /** Shows a sentence about a photo; `onOffer` is called if the visitor wants to see it as one of anything. */

@@ -47,6 +47,9 @@ export function listenToActs(stage, server, request) {
     redraw(stage);
     stage.canvas.focus({ preventScroll: true });
   });
+  find(".fewest").addEventListener("click", () => {
+    stage.guess = null; // the search tells it
+  });
   find(".back").addEventListener("click", () => dropping.restoreAll());
   find(".photo-ways").addEventListener("click", ({ target }) =>
     photoAct.publish(target.closest("[data-way]")?.dataset.way),

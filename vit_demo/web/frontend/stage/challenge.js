@@ -9,7 +9,8 @@ import { formatProbability, percent } from "./format.js";
 import { fitCanvas, paintResult } from "./picture.js";
 
 /**
- * `update(drawing, verb)` shows how far a search is; `request` is the stage's, and `onDrop(patches)` rubs out what was found.
+ * `update(drawing, verb)` shows how far a search is; `request` is the stage's, and `onDrop(patches, before)` rubs out what was
+ * found, in place of what the same search had found `before`.
  */
 export function createChallenge(element, { request, onDrop, redraw }) {
   const find = (selector) => element.querySelector(selector);
@@ -26,14 +27,17 @@ export function createChallenge(element, { request, onDrop, redraw }) {
   /** Whether another answer is to be had. */
   const canChange = () => whole?.predictions[0].scores === "softmax" && whole.predictions.length > 1;
 
-  /** What a search finds; null if it was cancelled, or the picture is another by then. */
-  async function search(/** @type {string} */ kind) {
+  /** What a search finds; null if it was cancelled, or the picture is another by then. `onFewer(patches)` gets the fewest so far. */
+  async function search(/** @type {string} */ kind, onFewer = (/** @type {number[]} */ _patches) => {}) {
     const searched = whole;
     wanted = kind;
     if (!foundOf(kind)) {
-      await tasks.start(subjectOf(kind), { found: null, tried: [] }, async ({ put, isCurrent }) => {
+      await tasks.start(subjectOf(kind), { found: null, tried: [], fewest: [] }, async ({ put, isCurrent }) => {
         const sent = { kind: "smallest_set", source: searched.source, ...subjectOf(kind).fields };
-        const onProgress = (progress, { tried = [] }) => put({ progress, tried });
+        const onProgress = (progress, { tried = [], fewest = [] }) => {
+          put({ progress, tried, fewest });
+          if (fewest.length) onFewer(fewest);
+        };
         const reply = await request(sent, { isCurrent, onProgress });
         if (reply?.result) put({ found: reply.result });
         return reply;
@@ -49,8 +53,13 @@ export function createChallenge(element, { request, onDrop, redraw }) {
     );
 
   onPress(fewest, async () => {
-    const patches = droppedBy(whole, "needed", await search("needed"));
-    if (patches) onDrop(patches);
+    let before = /** @type {number[] | null} */ (null);
+    const drop = (/** @type {number[] | undefined} */ patches) => {
+      const dropped = droppedBy(whole, "needed", { patches });
+      if (dropped && String(dropped) !== String(before)) onDrop(dropped, before);
+      before = dropped;
+    };
+    drop((await search("needed", drop))?.patches);
   });
   onPress(enough, async () => {
     asked = view;
@@ -85,9 +94,10 @@ export function createChallenge(element, { request, onDrop, redraw }) {
     }
   }
 
-  /** What the search for the fewest squares found, with all that is rubbed out then; null while it is not known. */
+  /** What the search for the fewest squares found, or has found so far, with all that is rubbed out then; null without one. */
   function found() {
-    const needed = foundOf("needed");
+    const task = whole && tasks.of(subjectOf("needed"));
+    const needed = task?.running ? { patches: task.fewest, isSoFar: true } : task?.found;
     return needed && { ...needed, dropped: droppedBy(whole, "needed", needed) };
   }
 

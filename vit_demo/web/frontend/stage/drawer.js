@@ -17,7 +17,7 @@ import { currentLanguage, english, formatCount, formatInteger, translate } from 
 import { menuModels, pageState, readSetting, storeSetting } from "../shared/pageState.js";
 import { createReplyCache } from "../shared/requests.js";
 import { againstOf, percent, targetOf } from "./format.js";
-import { placeAmong } from "./methods.js";
+import { classMethod, placeAmong } from "./methods.js";
 import { FIRST_SECTION } from "./sections.js";
 
 const NO_CLASSES = english("This model has no classifier head, so no map can be about a class.");
@@ -64,7 +64,11 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
   const block = slider(control("block"), ofAll, (value) => changeShown({ block: value - 1 }));
   const opacity = slider(control("opacity"), percent, (value) => changeShown({ opacity: value / 100 }));
   const against = find(".against");
-  against.addEventListener("change", () => onChange({ against: JSON.parse(against.value) }));
+  against.addEventListener("change", () => {
+    const other = JSON.parse(against.value);
+    const compares = other === null || methods[pageState.get().view.method]?.comparesClasses;
+    onChange({ against: other, ...(!compares && { method: classMethod(methods), plain: false }) });
+  });
   const docs = createMethodDocs(find(".method-docs"), request);
   let head = /** @type {any} */ (null);
 
@@ -78,7 +82,7 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
       offerHeads(shape.numHeads);
       createTermList(find(".terms dl"));
     }
-    const { uses, comparesClasses } = methods[choices.method];
+    const { uses } = methods[choices.method];
     const ofTokens = choices.section === "features";
     drawer.classList.toggle("tokens", ofTokens);
     list.update(choices, result);
@@ -94,19 +98,19 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
     for (const [use, each] of Object.entries({ block, head, direction })) {
       each.enable(Boolean(result) && (uses.includes(use) || (ofTokens && use === "block")));
     }
-    offerOthers(result, choices, comparesClasses);
+    offerOthers(result, choices);
     docs.setMethod(ofTokens ? "features" : choices.method);
     showCosts(find(".costs"), result);
     setText(find(".about-model"), aboutModel(result));
   }
 
   /** Offers the other classes, most likely first, to compare the class of the heatmap with. */
-  function offerOthers(result, choices, comparesClasses) {
-    against.disabled = !result || !comparesClasses || result.predictions.length < 2;
+  function offerOthers(result, choices) {
+    against.disabled = !result || result.predictions.length < 2;
     const target = result && targetOf(result, choices.label);
     const predictions = against.disabled ? [] : result.predictions;
     const options = () => [
-      [null, translate("no other class")],
+      [null, translate("a class: why not that?")],
       ...predictions.filter((one) => one !== target).map(({ index, label }) => [index, label]),
     ];
     const value = result && (againstOf(result, choices)?.index ?? null);

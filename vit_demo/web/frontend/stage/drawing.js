@@ -12,7 +12,7 @@ import { playOpening } from "./opening.js";
 import { openResult, partOfPhoto } from "./result.js";
 import { change, chooseMode, isPaper, patchOnPaper, redraw, verbOf } from "./stage.js";
 
-const DOT = 0.1; // of the paper's side: less ink is a dot, which the network would get as large as a digit
+const DOT = 0.2; // of the paper's side: less ink is a dot, which the network would get as large as a digit
 
 /** Starts drawing on the canvas of a stage; `server` is that of the requests. */
 export function createDrawing(stage, server) {

@@ -22,6 +22,7 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
   let wanted = /** @type {Omitted} */ ({ dropped: [], silent: [] }); // without which a result is shown or under way
   let isErasing = /** @type {boolean | null} */ (null); // whether the brush drops patches; null while it is lifted
   let error = "";
+  const brushed = new Set(); // the patches that were left out by hand, as texts
 
   /** @returns {Omitted} */
   function listed() {
@@ -43,6 +44,7 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
     whole = shown = result;
     acts = [];
     wanted = omittedOf(result);
+    brushed.clear();
     isErasing = null;
     error = "";
   }
@@ -94,10 +96,10 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
     follow();
   }
 
-  /** Leaves out these patches, or heads, and no others of their kind, as one act. */
-  function leaveOut(/** @type {Partial<Omitted>} */ part) {
+  /** Leaves out these patches, or heads, and no others of their kind, as one act, perhaps the one before. */
+  function leaveOut(/** @type {Partial<Omitted>} */ part, isSameAct = false) {
     error = "";
-    keepAct();
+    if (!isSameAct) keepAct();
     choose(part);
     follow();
   }
@@ -113,6 +115,7 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
     error = isLast ? english("At least one patch must stay.") : "";
     if (!isLast) choose({ dropped: [...patches].sort((a, b) => a - b) });
     else choose({});
+    brushed.add(String(listed().dropped));
   }
 
   function lift() {
@@ -124,6 +127,7 @@ export function createDropping(request, { chosen, keptClass, prepare, show, onCh
     ...{ start, follow, cancel, brush, lift, restoreAll, keepAct, undo, dropped, leaveOut },
     silent: () => listed().silent,
     canUndo: () => acts.length > 0,
+    isByHand: ({ dropped }) => brushed.has(String(dropped)),
     isBrushing: () => isErasing !== null,
     whole: () => whole,
     error: () => error,

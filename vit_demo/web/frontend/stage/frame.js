@@ -54,9 +54,9 @@ export const countOf = (result, whole) => result.dropped.length - whole.dropped.
 
 /**
  * What the first screen shows. `given` is {verb, task, result, whole, live, moments, at, choices, map}: `live` says that
- * the result is one of a stroke that is still being drawn, `moments` is what was said before, `at` the one that is looked at;
- * `found` is what a search for the fewest squares found, with the squares that are rubbed out then; `isTried` whether the visitor
- * has rubbed any out, `best` with how few he has changed the answer before, `beat` with how few somebody else has; `guess` the square that was marked as the one that is needed most, with what is lost without each; `isFilm` whether the film is in its place; `invites` whether the
+ * the result is one of a stroke that is still being drawn, `moments` is what was said before, `at` the one that is looked at, `isLed` whether a visitor has led back to one before;
+ * `found` is what a search for the fewest squares found, with the squares that are rubbed out then; `wasTurned` whether another answer
+ * led before the last act, `isTried` whether the visitor has rubbed them out by hand, `best` with how few he has changed the answer before, `beat` with how few somebody else has; `guess` the square that was marked as the one that is needed most, with what is lost without each; `isFilm` whether the film is in its place; `invites` whether the
  * drawing was the page's own; `drawing` is what is painted, with all that its caption is made from; `isOwn` whether it is the visitor's, `taught` what the network was taught first, if it was; `isLooking` whether the map can be that of a square, `isCompared` whether it can compare two classes.
  *
  * @param {any} given
@@ -182,8 +182,12 @@ function nextOf(of) {
   if (verb === "look" && !of.isLooking) return english("Choose a square to read its value.");
   if (verb === "look") return isSquareSeen(of) ? "" : english("Choose a square: what does it look at?");
   if (verb === "draw" && of.taught && !of.isOwn) return askedFor(of, of.taught);
+  if (verb === "draw" && of.isOwn && !of.isLed && !of.why && of.guesses.length > 1) {
+    return english("Slide back along the strip below.");
+  }
   if (verb === "draw") return invites && of.task === "digits" ? english("Now you: draw a digit.") : "";
   if (verb !== "rub" || whole.predictions.length < 2 || result.silent.length) return "";
+  if (found?.isSoFar) return searchOf(found);
   const guessed = stateOf(of);
   if (guessed === "asked") return QUESTION;
   if (guessed === "told") return "";
@@ -198,6 +202,12 @@ function nextOf(of) {
   if (isFound(of) && count > 1) return found.is_minimal ? english("No fewer are known.") : english("Fewer may do.");
   if (isFlipped(of)) return goalOf(of, count);
   return count >= MANY && change === "same" ? english("Let it search?") : "";
+}
+
+/** How far a search for the fewest squares is. */
+function searchOf({ patches: { length: count } }) {
+  if (!count) return english("Looking for the fewest squares without which it says something else …");
+  return count > 1 ? translate("The fewest so far: {count}. Looking for fewer …", { count }) : "";
 }
 
 /** Whether "What is it?" is asked below the answer: "open" where it is unsure or none, "folded", or "none". */

@@ -39,7 +39,7 @@ export function createLesson(/** @type {HTMLElement} */ host, /** @type {(verb: 
   const startRequest = createRequestIds();
   let shown = /** @type {number | null} */ (null);
   let words = ""; // the language of what is shown
-  let opened = ""; // the section, all of Explore as one
+  let [opened, home] = ["", ""]; // the section, all of Explore as one, and that in which the task began
 
   /** Unfolds the answer, or folds it: what is below the band stays below it, wherever the page is scrolled to. */
   function press() {
@@ -61,7 +61,8 @@ export function createLesson(/** @type {HTMLElement} */ host, /** @type {(verb: 
     const page = EXPLORE.includes(section) ? "" : section;
     if (page !== opened) fold(true); // the answer is about the section that it was opened in
     opened = page;
-    band.hidden = number === null;
+    if (number !== shown) home = page;
+    band.hidden = number === null || (home === "" && page !== ""); // it is not about what one builds beside it
     if (number === shown && currentLanguage() === words) return;
     const isNewTask = number !== shown;
     if (isNewTask) write(null);

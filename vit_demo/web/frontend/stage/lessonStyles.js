@@ -16,6 +16,13 @@ export const styles = `
   }
   /* What a task leads to stands below the band. */
   .lesson:not([hidden]) ~ .explore .blocks { scroll-margin-top: calc(16px + var(--band, 72px)); }
+  /* Heads that a task is about stand beside picture and answers. */
+  @container (min-width: 880px) {
+    .lesson:not([hidden]) ~ .explore:has(.more[aria-expanded="true"]) {
+      --S: 260px; grid-template-columns: var(--S) 240px minmax(0, 1fr);
+      .blocks { grid-area: 3 / 3 / 7 / 4; margin-top: 0; }
+    }
+  }
   /* On a phone the task is below what can be done. */
   @container (max-width: 559px) {
     .lesson {
@@ -34,6 +41,8 @@ export const styles = `
   .lesson:not([hidden]) ~ .explore { --S: clamp(320px, 100svh - 490px, 720px); }
   .lesson:not([hidden]) ~ .explore :is(.mechanism, kbd, .ask) { display: none; }
   .lesson:not([hidden]) ~ .explore .said { height: auto; min-height: 36px; }
-  .lesson:not([hidden]) ~ .explore .predictions { padding-bottom: 0; }
+  @container (max-width: 879px) {
+    .lesson:not([hidden]) ~ .explore { --S: min(46cqw, 400px); }
+  }
   @container (max-width: 559px) { .lesson:not([hidden]) ~ .explore { --S: min(100cqw, 100svh - 500px); } }
 }`;

@@ -149,7 +149,7 @@ function paintStrip(context, width, height, { parts, guesses, at }, full, colour
 /** A name if it fits. */
 const fitted = (context, name, room) => (context.measureText(name).width <= room - 2 ? name : "");
 
-/** A rope with a knot between two names, which are whole; the middle, where both are as likely, has a tick. */
+/** A rope between two names, which are whole, with a needle over it; the middle, where both are as likely, has a tick. */
 function paintRope(context, width, height, { left, right, place }, colours) {
   const room = { width: width / 3, height, size: width < 300 ? 13 : 15, weight: 600 };
   const ends = [left, right].map((name) => {
@@ -179,6 +179,11 @@ function paintRope(context, width, height, { left, right, place }, colours) {
   context.fillRect((start + end) / 2 - 1, y - 6, 2, 12);
   context.fillStyle = colours.accent;
   context.beginPath();
-  context.arc(knot, y, 6, 0, 2 * Math.PI);
+  for (const [x, up] of [
+    [0, 1],
+    [-6, 11],
+    [6, 11],
+  ])
+    context.lineTo(knot + x, y - up);
   context.fill();
 }

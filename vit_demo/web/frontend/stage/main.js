@@ -191,7 +191,10 @@ function createParts(stage, request, viewModules, data) {
     film: /** @type {any} */ (null), // a promise of it, once it is wanted
     challenge: createChallenge(host, {
       request,
-      onDrop: (dropped) => dropping.leaveOut({ dropped }),
+      onDrop(dropped, before) {
+        const isOther = before && String([...dropping.dropped()]) !== String(before); // the visitor has gone on
+        if (!isOther) dropping.leaveOut({ dropped }, Boolean(before));
+      },
       redraw: () => redraw(stage),
     }),
     views,

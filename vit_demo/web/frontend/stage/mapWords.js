@@ -27,9 +27,7 @@ export function captionOf(drawing) {
     about: words.subject,
     subject: isOpening ? "" : words.subject,
     value,
-    rank: place
-      ? translate("no. {place} of {all} kinds of map at finding what the answer needs ›", { place, all })
-      : "",
+    rank: place ? translate("A test of {all} kinds of map: this one came no. {place} ›", { place, all }) : "",
     outdated: isOld ? translate("Still shown: *{method}*", { method: translate(method.label) }) : "",
     label: translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
       subject: plain(about),

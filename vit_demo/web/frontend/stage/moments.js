@@ -13,6 +13,7 @@ export function createMoments() {
   let list = /** @type {any[]} */ ([]);
   let strokes = /** @type {any[]} */ ([]);
   let at = /** @type {number | null} */ (null);
+  let isLed = false;
 
   /** The drawing is another now: what was said of ink that is gone is forgotten. */
   function follow(/** @type {any[]} */ next) {
@@ -39,8 +40,11 @@ export function createMoments() {
     at: () => at,
     /** The moment that is looked at; null for now. */
     scrubbed: () => (at === null ? null : list[at]),
+    /** Whether a visitor has ever led back. */
+    isLed: () => isLed,
     scrub(/** @type {number | null} */ next) {
       at = next === null || next >= list.length - 1 ? null : Math.max(0, next);
+      isLed ||= at !== null;
     },
   };
 }

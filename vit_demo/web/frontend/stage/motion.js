@@ -7,19 +7,24 @@ const LONGEST = 50; // milliseconds of one step: a page that was busy goes on fr
 const FOLLOW = 120; // milliseconds in which two thirds of a distance are gone
 const LIFT = 110; // the same of a square that is rubbed out
 const NEAR = 0.002; // what is this close is there
+const FADE = 90; // milliseconds in which two thirds of the squares' lines come or go
+const REST = 300; // milliseconds for which squares must lie still while one draws, until their lines come back
+const SLIGHT = 0.01; // of the paper's side: what is as close as this seems to lie still
 
 export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 const ease = (/** @type {number} */ share) => (1 - Math.cos(Math.PI * share)) / 2;
 
 /**
- * Keeps what is shown on its way to what is wanted: `seen` is 0 for the paper and 1 for the network's picture, `box` is
- * where the network's squares lie, {left, top, side} as shares of the paper, and `dropped` are patches. `step(wanted, now)`
- * returns what is to be shown at a time in milliseconds: the same, with `lifted` from a patch to how far it is away, and
- * whether it `moves`.
+ * Keeps what is shown on its way to what is wanted: `seen` is 0 for the paper and 1 for the network's picture, `box` is where
+ * the network's squares lie, {left, top, side} as shares of the paper, `dropped` are patches, and `live` says that the ink
+ * still grows, `isLate` that it has grown since the squares were placed. `step(wanted, now)` returns what is to be shown at a
+ * time in milliseconds: the same, with `lines` from 0, while the squares move, to 1 for all of their lines, `lifted` from a
+ * patch to how far it is away, and whether it `moves`.
  */
 export function createMotion() {
   let glide = { from: 0, to: /** @type {number | null} */ (null), passed: 0 };
   let [seen, last] = [0, 0];
+  let [lines, moved] = [1, Number.NEGATIVE_INFINITY]; // how much of the lines is seen, and when the squares moved last
   let box = /** @type {any} */ (null);
   let before = new Set();
   const lifted = new Map();
@@ -37,6 +42,12 @@ export function createMotion() {
       if (next !== to) moves = true;
       return next;
     };
+    const names = Object.keys((wanted.box && box) ?? {});
+    const isOff = seen < 1 && names.some((name) => Math.abs(wanted.box[name] - box[name]) > SLIGHT);
+    if (isOff || !box || wanted.isLate) moved = now;
+    const isCalm = wanted.live && wanted.box ? now - moved > REST : still || !isOff;
+    lines = box && wanted.box ? follow(lines, Number(isCalm), FADE) : Number(isCalm);
+    if (!isCalm) moves = true;
     if (!box || !wanted.box || seen === 1) ({ box } = wanted);
     else
       box = Object.fromEntries(Object.entries(wanted.box).map(([name, to]) => [name, follow(box[name], to, FOLLOW)]));
@@ -47,7 +58,7 @@ export function createMotion() {
       else lifted.set(patch, next);
     }
     before = wanted.dropped;
-    return { seen, box, lifted, moves };
+    return { seen, box, lines, lifted, moves };
   }
 
   return { step };

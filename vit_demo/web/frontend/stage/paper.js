@@ -51,11 +51,18 @@ function inkSheet(canvas, strokes, view, progress) {
   return sheet;
 }
 
+/** Colours that have no edges, beyond their squares neither: they fade into one more patch on each side. */
+function glowOf(heat) {
+  const glow = make("canvas", { width: heat.width + 2, height: heat.height + 2 });
+  glow.getContext("2d").drawImage(heat, 1, 1);
+  return glow;
+}
+
 /**
- * Paints the paper. `look` is that of a result with {strokes, progress, seen, box, result, hovered}: `progress` of the ink is shown, `seen` is 0 for the paper and 1 for the network's picture, and without a result there is paper and ink alone.
+ * Paints the paper. `look` is that of a result with {strokes, progress, seen, box, lines, result, hovered}: `progress` of the ink is shown, `seen` is 0 for the paper and 1 for the network's picture, and without a result there is paper and ink alone. While the squares move, so that `lines` is below 1, their colours are a glow.
  */
 export function paintPaper(canvas, /** @type {number[]} */ [width, height], look) {
-  const { strokes, progress = 1, seen, box, result, map, smooth, hovered = null, dropped } = look;
+  const { strokes, progress = 1, seen, box, lines, result, map, smooth, hovered = null, dropped } = look;
   const context = canvas.getContext("2d");
   const density = canvas.width / width;
   context.setTransform(density, 0, 0, density, 0, 0);
@@ -64,8 +71,22 @@ export function paintPaper(canvas, /** @type {number[]} */ [width, height], look
   const { view, place } = placeOfBox(box ?? { left: 0, top: 0, side: 1 }, seen, width);
   const draw = (/** @type {HTMLCanvasElement} */ layer) =>
     context.drawImage(layer, place.left, place.top, place.width, place.height);
-  context.imageSmoothingEnabled = Boolean(smooth);
-  if (result && map) draw(heatCanvas(look, result));
+  if (result && map) {
+    const heat = heatCanvas(look, result);
+    const [wide, high] = [place.width / heat.width, place.height / heat.height];
+    if (lines < 1) {
+      const [left, top, width, height] = [
+        place.left - wide,
+        place.top - high,
+        place.width + 2 * wide,
+        place.height + 2 * high,
+      ];
+      Object.assign(context, { globalAlpha: 1 - lines, imageSmoothingEnabled: true });
+      context.drawImage(glowOf(heat), left, top, width, height);
+    }
+    Object.assign(context, { globalAlpha: lines, imageSmoothingEnabled: Boolean(smooth) });
+    draw(heat);
+  }
   if (seen < 1) {
     context.globalAlpha = 1 - within(seen, INK_GOES);
     const inPixels = Object.fromEntries(Object.entries(view).map(([name, value]) => [name, value * density]));
@@ -82,9 +103,11 @@ export function paintPaper(canvas, /** @type {number[]} */ [width, height], look
   context.globalAlpha = 1;
   if (!result) return;
   if (dropped.size) hatchPatches(context, place, result, dropped);
+  context.globalAlpha = lines;
   paintGrid(context, place, result);
   context.strokeStyle = "rgb(0 0 0 / 12%)";
   context.strokeRect(place.left, place.top, place.width, place.height);
+  context.globalAlpha = 1;
   if (hovered !== null && seen === 0) outlinePatch(context, patchBox(hovered, place, result), 1);
 }
 

@@ -49,7 +49,10 @@ export function render(stage) {
     return;
   }
   const drawing = result === stage.result ? ordinaryDrawing(stage, choices) : liveDrawing(stage, result);
+  const { turns } = stage;
+  if (result === stage.result && turns.of !== result) stage.turns = { of: result, was: turns.is, is: turns.is };
   const frame = frameOf(givenOf(stage, result, drawing.choices, drawing));
+  if (result === stage.result) stage.turns.is = frame.isTurned;
   if (frame.isFlip) keepBest(drawing.whole, result.dropped.length);
   drawing.frame = stage.film ? stage.film.frame(frame, drawing) : frame;
   writeFrame(stage, drawing.frame, drawing);
@@ -75,6 +78,7 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
     live: result !== null && result === stage.live,
     moments: stage.film ? [] : moments.list(),
     at: moments.at(),
+    isLed: moments.isLed(),
     choices,
     map: isLooking && scene.view.isComplete && scene.view.query !== null ? scene.map : null,
     isLooking,
@@ -87,7 +91,8 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
     guess: guessOf(stage, result, drawing),
     isFilm: Boolean(stage.film),
     found: result && parts.challenge.found(),
-    isTried: parts.dropping.canUndo(),
+    wasTurned: result === stage.result ? stage.turns.was : stage.turns.is,
+    isTried: Boolean(result) && parts.dropping.isByHand(result),
     beat: pageState.get()?.view.beat ?? null,
     best: whole && verbOf(stage, choices) === "rub" ? bestOf(whole) : null,
     drawing: drawing && { ...drawing, ...scene, methods, error: parts.dropping.error() },
@@ -203,7 +208,7 @@ function paintEmpty(stage) {
   if (!isPaper(stage)) return;
   const size = fitCanvas(stage.canvas, [1, 1]);
   if (!size[0]) return; // it is not in sight
-  paintPaper(stage.canvas, size, { ...inkOf(stage), seen: 0, box: null, result: null });
+  paintPaper(stage.canvas, size, { ...inkOf(stage), seen: 0, lines: 0, box: null, result: null });
 }
 
 function paint(stage, drawing) {
@@ -219,6 +224,8 @@ function paint(stage, drawing) {
     seen: hasPaper && verb === "draw" && !stage.film ? 0 : 1,
     box: stage.isNewDrawing ? null : result.box,
     dropped: hidden,
+    live: result === stage.live && verb === "draw",
+    isLate: inkLength(ink.strokes) > (stage.moments.list().at(-1)?.length ?? 0),
   };
   const shown = stage.motion.step(wanted, performance.now());
   const size = fitCanvas(canvas, result.size);
@@ -227,7 +234,7 @@ function paint(stage, drawing) {
   const look = { ...drawing.look, ...((plain || guess === "asked") && { map: null }), hovered, dropped: hidden };
   if (shown.seen < 1) {
     const onPaper = stage.isNewDrawing ? { result: null, box: null } : { result, box: shown.box };
-    paintPaper(canvas, size, { ...ink, ...onPaper, ...look, seen: shown.seen });
+    paintPaper(canvas, size, { ...ink, ...onPaper, ...look, seen: shown.seen, lines: shown.lines });
   } else {
     const isLooking = verb === "look" && drawing.scene.method.uses.includes("patch") && !plain && !tokens;
     const marked = guess === "told" ? stage.guess.patch : null;
@@ -269,8 +276,7 @@ function updateButtons(stage, choices) {
   setText(find(".words .other"), shown === "" ? stage.methods[choices.method].label : "");
   const seen = seenOf(stage) ?? result; // of a moment the answer of that moment
   const { label = "" } = (seen && targetOf(seen, seen === result ? choices.label : null)) ?? {};
-  const isShort = label && label.length <= LONGEST_NAME;
-  const word = translate(isShort ? english("What speaks for {name}") : english("What speaks for it"), { name: label });
+  const word = label ? translate("What speaks for {name}", { name: label }) : english("What speaks for it");
   setText(find("[data-show=class]"), word);
   find("[data-show=class]").dataset.label = word;
   const verb = verbOf(stage, choices);
@@ -287,8 +293,6 @@ function updateButtons(stage, choices) {
   sketch.hold(verb === "draw");
   find(".tour").dataset.short = translate(stage.film ? english("Back") : english("See how"));
 }
-
-const LONGEST_NAME = 2; // characters; a longer name of a class would push the switch away
 
 /** The word below the picture that names what it shows; "" for a method of the drawer, null for what tokens hold. */
 function shownWord({ methods, live, pointing }, { section, plain, method }) {

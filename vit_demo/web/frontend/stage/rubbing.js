@@ -34,6 +34,9 @@ const WITHOUT = {
   leans: english(
     "Without 1 square it leans to *{label}*: {probability}.|Without {count} squares it leans to *{label}*: {probability}.",
   ),
+  back: english(
+    "Without 1 square it is *{label}* again: {probability}.|Without {count} squares it is *{label}* again: {probability}.",
+  ),
   unsure: english(
     "Without 1 square it is unsure: *{label}* {probability}, *{other}* {less}.|Without {count} squares it is unsure: *{label}* {probability}, *{other}* {less}.",
   ),
@@ -43,10 +46,12 @@ const FLIPPED = english(
   "You made it say *{label}* by rubbing out 1 square.|You made it say *{label}* by rubbing out {count} squares.",
 );
 
-export function withoutOf({ result, whole, change, doubt, isTurned, isTried, found }, count) {
+export function withoutOf({ result, whole, change, doubt, isTurned, wasTurned, isTried, found }, count) {
   const values = { ...leading(result), count };
   if (isTurned && doubt === "unsure") return translate(WITHOUT.leads, values);
   if (isTurned && doubt === "sure" && isTried && !isFound({ found, result })) return translate(FLIPPED, values);
+  const isSame = whole.predictions[0]?.index === result.predictions[0]?.index;
+  if (wasTurned && isSame && ["sure", "leans"].includes(doubt)) return translate(WITHOUT.back, values);
   if (whole.dropped.length && change === "same") return translate(WITHOUT.other, values);
   if (change !== "same") return translate(WITHOUT[change === "unsure" ? doubt : change], values);
   const before = probabilityOf(whole.predictions[0]);
@@ -71,8 +76,8 @@ export function withoutHeadsOf({ result, change, doubt }) {
   return translate(WITHOUT_HEADS[change === "unsure" ? doubt : change], { ...leading(result), what });
 }
 
-/** Whether the squares that are out are those that a search has found. */
-export const isFound = ({ found, result }) => String(found?.dropped) === String(result.dropped);
+/** Whether the squares that are out are those that a search has found, or what it finds is just taking their place. */
+export const isFound = ({ found, result }) => found?.isSoFar || String(found?.dropped) === String(result.dropped);
 
 /** Whether the answer is another than with all squares, more likely than all others together, or what a search found. */
 export const isTurned = (of, before) =>

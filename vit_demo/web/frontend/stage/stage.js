@@ -37,6 +37,7 @@ export function createState(element, methods) {
     live: /** @type {any} */ (null), // what the network says while one draws, rubs out or films; no other part hears of it
     film: /** @type {any} */ (null), // while it is in the picture's place
     guess: /** @type {any} */ (null), // the square that the answer may need most: {result, patch}
+    turns: { of: /** @type {any} */ (null), was: false, is: false }, // whether another answer led before the last act, and whether one leads now
     isNewDrawing: false, // whether nothing on the stage is about the drawing yet
     isInvited: false, // whether the page has drawn the picture by itself
     isFilmed: false, // whether the last frame was one of the film

@@ -16,9 +16,11 @@ const STYLES = `
 .stage {
   .head { position: relative; min-width: 0; max-width: 72px; }
   .head .mute { z-index: 2; position: absolute; top: 0; left: 0; display: grid; place-items: start; width: 32px; min-height: 32px; padding: 4px; cursor: pointer; }
-  .head .mute i { display: block; width: 16px; height: 16px; border: 2px solid #fff; border-radius: 50%; background: var(--accent); box-shadow: 0 0 0 1px rgb(0 0 0 / 40%); }
+  .head .mute i { display: flex; width: 18px; height: 10px; padding: 2px; border-radius: 7px; background: var(--accent); box-shadow: 0 0 0 1.5px #fff; }
+  .head .mute i::after { content: ""; width: 10px; margin-left: auto; border-radius: 50%; background: #fff; }
   .head .mute:focus-visible { border-radius: 10px; outline: 3px solid var(--accent); }
-  .head.silent .mute i { background: rgb(0 0 0 / 55%); }
+  .head.silent .mute i { background: #55575f; }
+  .head.silent .mute i::after { margin-left: 0; }
   .head.silent .cell::before { content: ""; z-index: 1; position: absolute; inset: 0; border-radius: 10px; background: repeating-linear-gradient(45deg, rgb(0 0 0 / 62%) 0 3px, rgb(255 255 255 / 62%) 3px 7px); }
   .head.silent .cell::after { visibility: hidden; }
   .head .bar { display: block; height: 6px; margin-top: 3px; border-radius: 3px; background: var(--track); }

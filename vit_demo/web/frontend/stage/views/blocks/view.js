@@ -37,7 +37,7 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
   let rows = []; // rows[0] are the blocks, each the mean of its heads; the others are the heads'
   let expanded = false;
   let written = ""; // the run whose answers stand below the blocks
-  let wanted = /** @type {ScrollLogicalPosition | null} */ (null); // where all heads come into sight, once all of them is there
+  let isWanted = false; // whether all heads come into sight, once all of them is there
 
   function build({ numBlocks, numHeads }) {
     grid.style.setProperty("--blocks", numBlocks);
@@ -90,7 +90,7 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
   function draw({ result, whole, method, choices, frame }) {
     if (result.silent.length && isNew(more, [whole.run])) {
       expanded = true;
-      wanted = pageState.get()?.view.lesson ? "start" : null; // it is what a task is about
+      isWanted = Boolean(pageState.get()?.view.lesson); // it is what a task is about
     }
     if (expanded) fetchHeads();
     const shape = [result.numBlocks, result.numHeads, expanded, Boolean(heads), currentLanguage()];
@@ -108,10 +108,9 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
     find(".answers").classList.toggle("other", written !== whole.run); // of the picture before
     mark(method, choices);
     if (!frame.answers?.isLive) heads?.draw(wrapped, { result, whole, choices, frame }, expanded);
-    if (!wanted || (!heads && stepCode)) return;
-    const block = wanted;
-    wanted = null;
-    requestAnimationFrame(() => card.scrollIntoView({ block }));
+    if (!isWanted || (!heads && stepCode)) return;
+    isWanted = false;
+    requestAnimationFrame(() => card.scrollIntoView({ block: "nearest" }));
   }
 
   /** A notebook has no server that runs the network again; without the code, heads are looked at alone. */
@@ -179,7 +178,7 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
 
   more.addEventListener("click", () => {
     expanded = !expanded;
-    wanted = expanded ? "nearest" : null;
+    isWanted = expanded;
     redraw();
   });
   const show = (result) => {

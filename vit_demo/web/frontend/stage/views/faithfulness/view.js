@@ -6,13 +6,14 @@ import { constants } from "../../../shared/constants.js";
 import { isNew, make, makeButton, setProgress, setText } from "../../../shared/dom.js";
 import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
+import { NOT_LOADED } from "../../../shared/requests.js";
 import { createTasks } from "../../../shared/tasks.js";
 import { showWithout } from "../../caption.js";
 import { againstOf, className, formatArea, formatNumber, percent, targetOf } from "../../format.js";
 import { BASELINES, compare, isDefaultMap, mapFields, measureOf, PROBABILITY, testedClass } from "../../onDemand.js";
 import { fitCanvas, paintResult } from "../../picture.js";
 import { FIRST_SECTION } from "../../sections.js";
-import { asPercentage, createMethodTable, faithfulnessText, lineChart, randomizationText } from "./findings.js";
+import { asPercentage, faithfulnessText, lineChart, randomizationText } from "./findings.js";
 
 const WHAT_IT_DOES = english(
   "If the colours are right, the strongest squares matter most to *{name}*. So the test masks them first (deletion), and then puts them first into an empty picture (insertion), and compares {what} with that of random orders.",
@@ -59,13 +60,12 @@ export const html = `
   </section>`;
 
 /** @type {import("../contract.d.ts").Create} */
-export function create(card, { request, methods, curves, change, restore }) {
+export function create(card, { request, methods, curves, change, restore, load }) {
   const find = (selector) => card.querySelector(selector);
   const button = find(".test");
   const tooltip = createTooltip(card);
-  const table = createMethodTable(find(".every"), methods, curves, (method) =>
-    change({ section: FIRST_SECTION, plain: false, method }),
-  );
+  let table = /** @type {any} */ (null); // of all methods, whose code is fetched when they are first compared
+  let compared = /** @type {any} */ (null); // what they can be compared on
   const tests = createTasks(() => testedNow, update);
   let current = /** @type {any} */ (null); // {result, fields, name, measure}: the heatmap that can be tested now
   let testedNow = /** @type {any} */ (null); // what is tested: the same with a mask
@@ -142,13 +142,34 @@ export function create(card, { request, methods, curves, change, restore }) {
     if (correlations) find(".findings").append(randomizationChart(correlations));
   }
 
+  function offer(/** @type {any} */ next) {
+    compared = next;
+    find(".every button").disabled = !next;
+    table?.show(next);
+  }
+
+  find(".every button").addEventListener("click", async () => {
+    try {
+      const modules = /** @type {any} */ (table ? null : await load("methods.js"));
+      table ??= modules["stage/views/faithfulness/methodTable.js"].createMethodTable(
+        ...[find(".every"), methods, curves],
+        (method) => change({ section: FIRST_SECTION, plain: false, method }),
+      );
+      table.show(compared);
+      table.run();
+    } catch (error) {
+      console.error(error);
+      setText(find(".table-status"), NOT_LOADED);
+    }
+  });
+
   /** Without a result there is nothing to test; with one, the next frame says what. */
   function show(result) {
     current = null;
     for (const part of [".status", ".start", ".findings", ".randomization", ".every"]) {
       find(part).hidden = Boolean(result && !result.predictions.length);
     }
-    if (!result) table.show(null);
+    if (!result) offer(null);
     update();
   }
 
@@ -165,7 +186,7 @@ export function create(card, { request, methods, curves, change, restore }) {
     // Every method is tested on one class, whichever is shown.
     const about = { label: targetOf(result, choices.label).index, against: againstOf(result, choices)?.index };
     const title = className(result, choices);
-    table.show({ result, ...about, name: title, measure: measureOf(result, about), baseline: BASELINES[0][0] });
+    offer({ result, ...about, name: title, measure: measureOf(result, about), baseline: BASELINES[0][0] });
     update();
   }
 

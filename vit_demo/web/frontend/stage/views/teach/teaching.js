@@ -20,10 +20,10 @@ const ADD = { digits: english("Add this drawing"), photos: english("Add this pho
 const ENOUGH = 3; // pictures of a class that was named below an answer
 const MORE = {
   digits: english(
-    "One more “{name}”, please: draw it, then add it.|{count} more “{name}”, please: draw each, then add it.",
+    "One more “{name}”, please: draw it, then add it. Two examples say little.|{count} more “{name}”, please: draw each, then add it. One example says little.",
   ),
   photos: english(
-    "One more “{name}”, please: choose a photo, then add it.|{count} more “{name}”, please: choose a photo, then add it.",
+    "One more “{name}”, please: choose a photo, then add it. Two examples say little.|{count} more “{name}”, please: choose a photo, then add it. One example says little.",
   ),
 };
 const SHORTCUT = 13; // the task that teaches a shortcut with drawings alone
