@@ -82,9 +82,14 @@ def calls() -> dict[str, list[str]]:
         sys.setprofile(None)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Prints them."""
     for what, names in calls().items():
         print(f"{what}: {len(names)} functions of {len({name.split()[0] for name in names})} files")
         print(*(f"  {name}" for name in names), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
     sys.stdout.flush()
     os._exit(0)  # the interpreter would abort while it stops the workers, which torch's threads belong to

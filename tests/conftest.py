@@ -7,6 +7,7 @@ from .environment import HUB_HOME  # before torch, numpy and huggingface_hub rea
 # isort: split
 
 import copy
+import functools
 import gc
 import itertools
 import os
@@ -25,7 +26,7 @@ from torch import Tensor
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.service.engine import _engines
 from vit_demo.trace import OwnViT, Trace, TracedViT
-from vit_demo.web.guard import uploads
+from vit_demo.web.guard import compression, uploads
 
 # Each process of pytest-xdist has its own range of ports: an MCP server cannot start again if another took its port.
 gradio.http_server.INITIAL_PORT_VALUE += 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
@@ -87,6 +88,16 @@ def pytest_sessionfinish() -> None:
 def pytest_sessionstart() -> None:
     """Fixtures of a whole module run on one thread, too."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compress_again() -> Iterator[Callable[[bytes], bytes]]:
+    """What each server would spend seconds on, for later visitors; it is replaced, and so is compressing the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compression, "compress", functools.cache(compression.compress))
+        real = compression._smallest
+        patch.setattr(compression, "_smallest", lambda content: content)
+        yield real
 
 
 @pytest.fixture(autouse=True)

@@ -1,11 +1,17 @@
 """The way of a stroke and of a click, as docs/architecture.md lists it, is that which a profiler sees."""
 
+import contextlib
+import io
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from scripts import calls
+from vit_demo.service.engine import _engines, get_engine
+
+from .asynchronous import at_once
 
 ROOT = Path(__file__).parent.parent
 MOST = 25  # functions in which the way of a stroke or a click is told
@@ -13,12 +19,15 @@ ROW = re.compile(r"^\| \d+ \| (.*?) \| (.*?) \|$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
-def seen() -> dict[str, list[str]]:
+def seen() -> Iterator[dict[str, list[str]]]:
     """What the server runs for each, in the order of the first calls: ``file function``."""
-    command = [sys.executable, "-m", "scripts.calls"]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    parts = re.findall(r"^(\w+): \d+ functions of \d+ files\n((?:  .*\n)+)", printed, re.MULTILINE)
-    return {what: [line.strip() for line in lines.splitlines()] for what, lines in parts}
+    _engines.clear()  # a profiler sees threads that begin after it
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        at_once(calls.main)
+    parts = re.findall(r"^(\w+): \d+ functions of \d+ files\n((?:  .*\n)+)", printed.getvalue(), re.MULTILINE)
+    yield {what: [line.strip() for line in lines.splitlines()] for what, lines in parts}
+    get_engine().jobs.close(10)  # and goes on to see them
+    _engines.clear()
 
 
 def listed(column: int) -> list[str]:

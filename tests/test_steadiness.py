@@ -213,10 +213,12 @@ def test_runs_beside_busy_loops_say_what_fails_and_leave_no_loop(
     tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(steady.RUNS, "busy", (["-n", "0", "-p", "no:cacheprovider"], {}))
+    loop = steady.LOOP
+    monkeypatch.setattr(steady, "LOOP", "")  # it is tried alone
     (tmp_path / "test_a.py").write_text("def test_fine(): pass\ndef test_wrong(): assert 1 == 2")
     assert steady.main(["busy", "--out", str(tmp_path / "out"), "--tests", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "1 failed, 1 passed" in said and "test_a.py::test_wrong" in said
     assert "assert 1 == 2" in (tmp_path / "out" / "busy.txt").read_text()
-    program = f"import os, subprocess, sys; subprocess.Popen([sys.executable, '-c', {steady.LOOP!r}, str(os.getpid())])"
+    program = f"import os, subprocess, sys; subprocess.Popen([sys.executable, '-c', {loop!r}, str(os.getpid())])"
     subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)  # which waits for the loop, too

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from .choosing import STAGE, Page, Points, on_paper
+from .choosing import STAGE, Page, Points, frames, on_paper
 
 NETWORK = """() => {
   const plain = window.fetch;
@@ -121,12 +121,6 @@ CLOCK = """() => {
 
 HEARD = """() =>
   [...document.querySelectorAll("[aria-live], [role=status], [role=alert]")].map((each) => each.textContent)"""
-
-
-def frames(page: Page, count: int = 2) -> None:
-    """Waits until that many frames are painted."""
-    for _ in range(count):
-        page.evaluate("new Promise(requestAnimationFrame)")
 
 
 def said(page: Page) -> dict[str, Any]:

@@ -34,6 +34,12 @@ def wait_a_moment(page: Page) -> None:
     asynchronous.a_moment(lambda seconds: page.wait_for_timeout(1000 * seconds))
 
 
+def frames(page: Page, count: int = 2) -> None:
+    """Waits until that many frames are painted."""
+    for _ in range(count):
+        page.evaluate("new Promise(requestAnimationFrame)")
+
+
 def clear_storage(page: Page) -> None:
     """Has the browser remember nothing of visits before."""
     everything = {"origin": "*", "storageTypes": "all"}
@@ -138,6 +144,11 @@ def middle_of(canvas: Locator, row: int, column: int, rows: int = 7, columns: in
     box = canvas.bounding_box()
     assert box
     return box["x"] + (column + 0.5) * box["width"] / columns, box["y"] + (row + 0.5) * box["height"] / rows
+
+
+def percent(text: str) -> float:
+    """The share of which a text is."""
+    return float(text.split("\u00a0%")[0].split()[-1])
 
 
 def shown_result(page: Page, *, with_all: bool = False) -> Exploration:

@@ -8,7 +8,6 @@ import gradio as gr
 import pytest
 
 from benchmarks.chromium import find_chromium
-from vit_demo.web.guard import compression
 
 from ..asynchronous import PATIENCE
 from ..servers import page_routes
@@ -38,14 +37,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in item.path.parts:
             item.add_marker("browser")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compressed_once() -> Iterator[None]:
-    """Each server would spend seconds on compressing all again for later visitors, which tests/web/guard tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compression, "_smallest", lambda content: content)
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,8 @@ SECTIONS = {
 }
 
 FIND = """async ([own, only]) => {
-  const found = await axe.run(document, { resultTypes: ["violations"], ...(only && { runOnly: only }) });
+  const preload = { assets: ["media"] }; // of style sheets no rule that runs asks anything
+  const found = await axe.run(document, { resultTypes: ["violations"], preload, ...(only && { runOnly: only }) });
   return found.violations.flatMap(({ id, nodes }) => nodes
     .filter(({ target }) => {
       const element = document.querySelector(target[0]);

@@ -14,7 +14,6 @@ from .acts import (
     SAID,
     WATCH,
     Hand,
-    frames,
     is_alike,
     painted,
     picture,
@@ -23,7 +22,19 @@ from .acts import (
     wait_until_answered,
     wait_until_done,
 )
-from .choosing import STAGE, Page, middle_of, on_paper, open_page, rub, shown_result, strokes_of, wait_a_moment
+from .choosing import (
+    STAGE,
+    Page,
+    frames,
+    middle_of,
+    on_paper,
+    open_page,
+    press_along,
+    rub,
+    shown_result,
+    strokes_of,
+    wait_a_moment,
+)
 
 SIZES = {"laptop": (1366, 768), "tablet": (820, 1180), "phone": (390, 844)}
 KINDS = {"laptop": "desktop", "tablet": "tablet", "phone": "phone"}
@@ -447,11 +458,7 @@ def test_whatever_is_pressed_ends_the_opening(moving: Callable[..., Page], addre
         assert run_of(page) == run and page.locator(".next-act").inner_text() == ""
     else:
         for stroke in strokes_of(4):
-            places = on_paper(page, stroke)
-            page.mouse.move(*places[0])
-            page.mouse.down()
-            for place in places[1:]:
-                page.mouse.move(*place)
+            press_along(page, on_paper(page, stroke))
             page.mouse.up()
         wait_for(page, f"{STAGE}.current().predictions[0].name === '4'")
         page.evaluate("pass(48)")

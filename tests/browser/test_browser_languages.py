@@ -10,7 +10,7 @@ from scripts.translations import FRONTEND, LANGUAGES, page_words, read_language
 from vit_demo.weights import PRESETS
 
 from ..asynchronous import PATIENCE
-from .choosing import Browser, BrowserContext, Page, clear_storage, close_settings, rub, settings
+from .choosing import Browser, BrowserContext, Page, clear_storage, close_settings, frames, rub, settings
 
 CODES = sorted(path.stem for path in LANGUAGES.glob("*.json"))
 SECTIONS = ("attention", "features", "steps", "compare", "build")
@@ -104,10 +104,6 @@ def open_section(page: Page, section: str) -> None:
         page.locator(waits[section]).first.wait_for(state="attached")
 
 
-def settle(page: Page) -> None:
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
 def test_no_language_leaves_english_or_is_too_long(visit: Callable[..., Page], address: str) -> None:
     page = visit(address)
     problems: dict[str, list[str]] = {}
@@ -121,13 +117,13 @@ def test_no_language_leaves_english_or_is_too_long(visit: Callable[..., Page], a
                 page.locator("#language").select_option(language)
                 page.evaluate("document.querySelector('.drawer').hidden = false")
                 page.wait_for_selector(f"html[lang={language}]")
-                settle(page)
+                frames(page)
                 translations = read_language(language)
                 left = [text for text in page.evaluate(TEXTS) if translations.get(text, text) != text]
                 problems[f"{language}, {section}, {tab}: still English"] = left
                 for width, height in WIDTHS.items():
                     page.set_viewport_size({"width": width, "height": height})
-                    settle(page)
+                    frames(page)
                     problems[f"{language}, {section}, {tab}, {width} px"] = page.evaluate(TOO_LONG)
                 if (section, tab) != ("attention", "digits"):
                     continue
@@ -135,7 +131,7 @@ def test_no_language_leaves_english_or_is_too_long(visit: Callable[..., Page], a
                 page.locator(".fewest:visible").wait_for()
                 for width, height in ((1024, 768), (1280, 720), (1366, 768)):
                     page.set_viewport_size({"width": width, "height": height})
-                    settle(page)
+                    frames(page)
                     problems[f"{language}, the search, {width} px"] = page.evaluate(BESIDE)
                 page.locator("[data-mode=draw]").click()
     problems = {where: found for where, found in problems.items() if found}
@@ -168,7 +164,7 @@ def test_no_word_is_forgotten(visit: Callable[..., Page], address: str) -> None:
     forgotten: set[str] = set()
 
     def collect() -> None:
-        settle(page)
+        frames(page)
         forgotten.update(filter(is_forgotten, page.evaluate(TEXTS)))
 
     collect()
@@ -280,7 +276,7 @@ def test_the_menu_changes_the_language_at_once_and_back_exactly(visit: Callable[
     page.wait_for_function("!document.querySelector('.compare .pending')")
     page.locator(".build .totals dd").first.wait_for(state="attached")
     open_section(page, "attention")
-    settle(page)
+    frames(page)
     before = page.evaluate(TEXTS)
     assert "Can the colours be trusted?" in before and page.locator("#language").input_value() == "en"
     fetched.clear()
@@ -297,7 +293,7 @@ def test_the_menu_changes_the_language_at_once_and_back_exactly(visit: Callable[
     page.wait_for_selector("html[lang=fr]")
     page.locator("#language").select_option("en")
     page.wait_for_selector("html[lang=en]")
-    settle(page)
+    frames(page)
     assert page.evaluate(TEXTS) == before
     assert [url.rsplit("/", 1)[1] for url in fetched] == ["de.json", "fr.json"], "English needs no catalogue"
 

@@ -25,6 +25,7 @@ from .choosing import (
     STAGE,
     Page,
     choose_method,
+    frames,
     launched,
     load_steps,
     look_from,
@@ -32,6 +33,7 @@ from .choosing import (
     middle_of,
     open_section,
     open_steps,
+    percent,
     wait_a_moment,
     wait_until,
 )
@@ -81,7 +83,7 @@ def address(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) 
 
 def shown(page: Page) -> np.ndarray:
     """The map on the stage."""
-    page.evaluate("new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
+    frames(page)
     return np.array(page.evaluate(f"Array.from({STAGE}.scene().map)")).reshape(4, 4)
 
 
@@ -92,10 +94,6 @@ def check_shown(page: Page, expected: np.ndarray, rtol: float = 1e-7, atol: floa
 
 def point_at(page: Page, selector: str, row: int, column: int) -> tuple[float, float]:
     return middle_of(page.locator(selector).first, row, column, 4, 4)
-
-
-def percent(text: str) -> float:
-    return float(text.split("\u00a0%")[0].split()[-1])
 
 
 @pytest.mark.parametrize("name", ["dinov3", "siglip", "siglip-tower"])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import vit_demo
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from .choosing import READY, STAGE, Page, Request, Route, choose_method, draw, open_page, rub, wait_until
+from .choosing import READY, STAGE, Page, Request, Route, choose_method, draw, frames, open_page, rub, wait_until
 
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
 
@@ -15,7 +15,7 @@ LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
 def shown(page: Page) -> dict:
     """What the page shows, once its newest result is there."""
     page.wait_for_selector('.stage[data-state="done"]')
-    page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
+    frames(page)
     return page.evaluate(
         f"""() => {{
             const result = {STAGE}.current();

@@ -15,7 +15,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.frontend.components import inputs
 from vit_demo.web.requests.packing import pack
 
-from .choosing import Browser, Page, wait_a_moment, wait_until
+from .choosing import Browser, Page, on_paper, press_along, wait_a_moment, wait_until
 
 Ink = np.ndarray
 received: list[str] = []  # the drawings, or names of examples, that the page has sent, in order
@@ -76,13 +76,7 @@ def ink_of(value: str) -> Ink:
 
 
 def draw(page: Page, points: list[tuple[float, float]]) -> None:
-    box = page.locator("#pad .paper").bounding_box()
-    assert box is not None
-    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in points]
-    page.mouse.move(*places[0])
-    page.mouse.down()
-    for place in places[1:]:
-        page.mouse.move(*place, steps=4)
+    press_along(page, on_paper(page, points, "#pad .paper"), steps=4)
     page.mouse.up()
 
 

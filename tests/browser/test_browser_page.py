@@ -11,11 +11,8 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights import PRESETS
 
 from ..images.bombs import GREY, png
+from .acts import run_of
 from .choosing import READY, Page, close_settings, draw, settings, wait_a_moment, wait_until
-
-
-def run_of(page: Page) -> str:
-    return page.locator(".stage").get_attribute("data-run") or ""
 
 
 def wait_for_result(page: Page, run: str) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from .choosing import Page, choose_method, close_settings, look_from, rub, settings, wait_a_moment
+from .choosing import Page, choose_method, close_settings, look_from, percent, rub, settings, wait_a_moment
 from .stage_page import (
     ATTENTION,
     BLOCKS,
@@ -30,10 +30,6 @@ def test_the_trace_of_a_block_is_requested_once_with_the_pointer_on_the_picture(
     assert block_requests == []
     point_at_picture(page)
     assert block_requests == [("source of first", BLOCKS - 1)]
-
-
-def percent(text: str) -> float:
-    return float(text.split("\u00a0%")[0].split()[-1])
 
 
 def test_looking_around_sends_no_request(stage: Page) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from ..percentages import percentage
-from .acts import CUT, FIXED, WATCH, frames, said, wait_until_done
-from .choosing import STAGE, Page, draw, look_from, middle_of, open_page, rub, shown_result
+from .acts import CUT, FIXED, WATCH, said, wait_until_done
+from .choosing import STAGE, Page, draw, frames, look_from, middle_of, open_page, rub, shown_result
 
 SIZES = {
     **{"1920": (1920, 1080), "1440": (1440, 900), "1366": (1366, 768), "1280": (1280, 720), "1024": (1024, 768)},

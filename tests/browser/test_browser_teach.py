@@ -19,7 +19,7 @@ from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights import PRESETS
 from vit_demo.weights.kept_networks import trained_preset
 
-from .choosing import STAGE, open_page, open_section, wait_a_moment, wait_until
+from .choosing import STAGE, on_paper, open_page, open_section, press_along, wait_a_moment, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -47,13 +47,7 @@ def points(kind: str, turn: float) -> list[tuple[float, float]]:
 
 def draw(page: Page, kind: str, turn: float, surface: str = "#pad .paper") -> None:
     """Draws on what is on the paper: an example, or what was added, which gives way."""
-    box = page.locator(surface).bounding_box()
-    assert box
-    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in points(kind, turn)]
-    page.mouse.move(*places[0])
-    page.mouse.down()
-    for place in places[1:]:
-        page.mouse.move(*place, steps=4)
+    press_along(page, on_paper(page, points(kind, turn), surface), steps=4)
     page.mouse.up()
 
 

@@ -2,12 +2,31 @@
 
 import io
 import struct
+import subprocess
+import sys
 import zlib
+from pathlib import Path
 
 from PIL import Image
 
+# What a process has used at its peak counts for its children, too.
+WITHOUT_TORCH = """
+import sys, types
+for name, folder in (("vit_demo", "vit_demo"), ("vit_demo.images", "vit_demo/images")):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [folder]
+"""
+
 GREY, RGB, PALETTE, RGBA = 0, 2, 3, 6  # colour types of PNG
 _SAMPLES = {GREY: 1, RGB: 3, PALETTE: 1, RGBA: 4}
+
+
+def run_without_torch(program: str, *arguments: Path) -> str:
+    """What a program prints in a fresh process, which may import ``vit_demo.images`` alone."""
+    command = [sys.executable, "-W", "ignore", "-c", WITHOUT_TORCH + program, *map(str, arguments)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def encoded(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:

@@ -1,23 +1,16 @@
 """The corpus of hostile pictures: each gives a picture or one sentence, in little memory and time."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from .bombs import run_without_torch
 from .corpus import ENDED_BY_THE_KERNEL, corpus
 
-ROOT = Path(__file__).parents[2]
-
-# Without torch and in one process, whose peak of memory is that of the worst file; with the memory limit of the process
+# In one process, whose peak of memory is that of the worst file; with the memory limit of the process
 # that decodes a visitor's picture, but not its limit on processor time, which would be that of all files together.
 READ = """
-import json, pathlib, resource, sys, time, types
-for name, folder in (("vit_demo", "vit_demo"), ("vit_demo.images", "vit_demo/images")):
-    sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].__path__ = [folder]
+import json, pathlib, resource, sys, time
 from vit_demo.images import decoder
 
 def peak():
@@ -44,10 +37,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict:
     for name, data in corpus().items():
         if name not in ENDED_BY_THE_KERNEL:
             (folder / name).write_bytes(data)
-    command = [sys.executable, "-W", "ignore", "-c", READ, str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(run_without_torch(READ, folder))
 
 
 def test_each_is_a_picture_or_one_sentence(report: dict) -> None:

@@ -22,14 +22,8 @@ from vit_demo.images.decoder import NOT_A_PICTURE, TOO_COMPLEX, decode
 
 from . import bombs
 
-ROOT = Path(__file__).parents[2]
-
-# Without torch, because what a process has used at its peak counts for its children, too.
 MEASURE = """
-import pathlib, resource, sys, threading, types
-for name, folder in (("vit_demo", "vit_demo"), ("vit_demo.images", "vit_demo/images")):
-    sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].__path__ = [folder]
+import pathlib, resource, sys, threading
 from vit_demo.images import reading
 
 def peak():
@@ -55,10 +49,7 @@ def peak_megabytes(files: list[bytes], folder: Path) -> int:
     paths = [folder / str(number) for number in range(len(files))]
     for path, data in zip(paths, files, strict=True):
         path.write_bytes(data)
-    command = [sys.executable, "-W", "ignore", "-c", MEASURE, *paths]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    return int(bombs.run_without_torch(MEASURE, *paths))
 
 
 def test_many_at_once_stay_small(tmp_path: Path):

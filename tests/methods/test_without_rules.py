@@ -1,7 +1,5 @@
 """Operations without a rule, attention without a graph, and checkpoints: the same map, or the reason why not."""
 
-import warnings
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -18,12 +16,7 @@ from vit_demo.trace import adapt
 
 from .written_out import EPS, HEADS, METHODS, WIDTH, Function, check, pair
 
-
-@pytest.fixture(autouse=True)
-def _warnings_are_errors() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
+pytestmark = pytest.mark.filterwarnings("error")
 
 
 def baddbmm(q, k, v):

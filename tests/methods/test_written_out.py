@@ -2,8 +2,6 @@
 
 import copy
 import math
-import warnings
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -15,12 +13,7 @@ from vit_demo.trace import adapt
 
 from .written_out import EPS, HEADS, WIDTH, Function, check, pair
 
-
-@pytest.fixture(autouse=True)
-def _warnings_are_errors() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
+pytestmark = pytest.mark.filterwarnings("error")
 
 
 def variance(x: Tensor) -> Tensor:

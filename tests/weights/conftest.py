@@ -13,8 +13,6 @@ import transformers
 from safetensors.torch import save
 from torch import nn
 
-from vit_demo.weights.hub import repository
-
 from .hub_server import HubServer, served
 from .model_folder import PREPROCESSOR, WEIGHTS_FILE, write_files
 
@@ -36,7 +34,6 @@ def randomise() -> Callable[[nn.Module], nn.Module]:
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
     """A Hub on this machine, with empty caches."""
     monkeypatch.setattr("huggingface_hub.utils._http.time", SimpleNamespace(sleep=lambda _: None))  # between attempts
-    repository._repositories.clear()
     with served(tmp_path / "cache") as server:
         yield server
 

@@ -15,6 +15,7 @@ import huggingface_hub
 import pytest
 
 from vit_demo.inference import explainer, networks
+from vit_demo.weights.hub import repository
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 """The commit of ``main``; any other commit exists as well."""
@@ -143,12 +144,20 @@ class HubServer:
 def served(cache: Path) -> Iterator[HubServer]:
     """A Hub on this machine in the place of the real one, with its cache in a folder."""
     server = HubServer()
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, forgotten():
         patch.setenv("HF_ENDPOINT", server.url)
         patch.setenv("HF_HUB_CACHE", str(cache))
         patch.setenv("NO_PROXY", "127.0.0.1,localhost")
         patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)  # a test of the page may have set it
-        patch.setattr(explainer, "_presets", {})  # what other tests had under the same names
-        patch.setattr(networks, "_networks", networks.Networks())
         yield server
     server.close()
+
+
+@contextmanager
+def forgotten() -> Iterator[None]:
+    """Nothing is known of what was had before under the same names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(explainer, "_presets", {})
+        patch.setattr(networks, "_networks", networks.Networks())
+        patch.setattr(repository, "_repositories", {})
+        yield

@@ -28,7 +28,7 @@ def test_a_preset_describes_its_network(preset):
 
 
 def test_labels_of_imagenet_are_those_of_torchvision():
-    assert tuple(ViT_B_16_Weights.IMAGENET1K_V1.meta["categories"]) == IMAGENET_LABELS
+    assert tuple(ViT_B_16_Weights.IMAGENET1K_V1.meta["categories"]) == IMAGENET_LABELS == PRESETS["vit-b16"].labels
 
 
 def test_confidence_is_low_below_a_probability_and_above_an_entropy():

@@ -114,7 +114,9 @@ def test_the_page_loads_no_file_that_browsers_must_ask_for_again(page) -> None:
         assert first.content == second.content and "x-content-type-options" in second.headers
 
 
-def test_the_page_is_compressed_again_for_the_next_visitors(page) -> None:
+def test_the_page_is_compressed_again_for_the_next_visitors(page, monkeypatch, compress_again) -> None:
+    monkeypatch.setattr(compression, "_smallest", compress_again)
+
     def fetch() -> bytes:
         return request(page, "GET", "/", Accept_Encoding="br", Host="localhost:7")[2]
 
