@@ -510,7 +510,7 @@ test("a network that was taught asks for its first class, until the visitor has 
   assert.equal(next({ result: null }).text, "Now you: draw me “house”.", "not a digit");
 });
 
-test("a square is guessed before the colours are shown, and then told what it costs", () => {
+test("a square is guessed where one takes the answer away, and is right or wrong, with a reason", () => {
   const whole = ten(0.9);
   const rub = (part) => frame({ verb: "rub", result: whole, ...part });
   assert.equal(rub({}).guess, "offer");
@@ -520,13 +520,37 @@ test("a square is guessed before the colours are shown, and then told what it co
   assert.equal(rub({ result: resultOf([0.9, 0.1], { scores: "sigmoid" }) }).guess, "none");
   assert.equal(rub({ result: ten(0.9, 0.02, { dropped: [4] }), whole }).guess, "none");
 
-  const asked = rub({ guess: { patch: null, losses: null } });
-  assert.deepEqual([asked.guess, asked.headline.next], ["asked", "Guess: which square does it need most? Mark it."]);
-  const losses = Float32Array.from({ length: 16 }, (_, i) => (i === 6 ? Math.log(2) : 0.01 * i));
-  const told = (patch, all = losses) => plain(rub({ guess: { patch, losses: all } }).headline.text);
-  assert.equal(told(6), "Right: it needs row 2, column 3 most. Without it 7 keeps 45.0 %.");
-  assert.equal(told(15), "Not this one: it needs row 2, column 3 most. Without it 7 keeps 45.0 %.");
-  const slight = losses.map((loss) => loss / 100);
-  assert.equal(told(6, slight), "It needs no single square: without any one of them 7 keeps 89.4 %.");
-  assert.equal(told(15, null), "You marked row 4, column 4 …", "while it is computed");
+  const losses = (most) => Float32Array.from({ length: 16 }, (_, i) => (i === 6 ? Math.log(most) : -0.01 * i));
+  for (const [most, state] of [
+    [2, "asked"],
+    [1.7, "several"],
+    [1, "several"],
+  ]) {
+    const asked = rub({ guess: { patch: null, losses: losses(most) } });
+    assert.equal(asked.guess, state, `${most}`);
+    assert.equal(asked.headline.next.startsWith("Guess: which square "), state === "asked", asked.headline.next);
+    assert.equal(
+      asked.headline.next.endsWith("still says 7. Which few does it need? Rub them out."),
+      state !== "asked",
+    );
+  }
+  assert.deepEqual(
+    [rub({ guess: { patch: null, losses: null } })].map(({ guess, headline }) => [guess, headline.next]),
+    [["awaited", ""]],
+  );
+  for (let patch = 0; patch < 16; patch++) {
+    const { guess, headline } = rub({ guess: { patch, losses: losses(2) } });
+    const kept = percentOf(Math.min(1, 0.9 * Math.exp(0.01 * patch)));
+    const right = "Right: without row 2, column 3, 7 keeps only 45.0 %.";
+    const marked = `row ${Math.floor(patch / 4) + 1}, column ${(patch % 4) + 1}`;
+    const wrong = `Wrong: without ${marked}, 7 keeps ${kept}; without row 2, column 3, only 45.0 %.`;
+    assert.deepEqual([guess, plain(headline.text)], ["told", patch === 6 ? right : wrong]);
+  }
+});
+
+test("an answer that is less sure without squares, but still the same, is told with what it was", () => {
+  const still = plain(
+    frame({ verb: "rub", result: ten(0.55, 0.3, { dropped: [1, 2] }), whole: ten(0.9) }).headline.text,
+  );
+  assert.equal(still, "Without 2 squares it still leans to 7: 90.0 % became 55.0 %.");
 });

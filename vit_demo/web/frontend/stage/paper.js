@@ -14,6 +14,7 @@ const BLUR_GOES = [0.75, 1];
 const PIXELS_COME = [0.45, 0.95];
 const THREAD = 1.1; // of an even share; what is below has no thread
 const THREAD_WIDTH = 44; // CSS pixels of all attention
+const LOOP = 16; // CSS pixels, the radius of the thread to itself
 const RISE = 18; // CSS pixels by which a square that is rubbed out goes up
 const GROWTH = 0.16;
 
@@ -88,7 +89,7 @@ export function paintPaper(canvas, /** @type {number[]} */ [width, height], look
   if (hovered !== null && seen === 0) outlinePatch(context, patchBox(hovered, place, result), 1);
 }
 
-/** Threads from a square to those it looks at most, as thick as its attention, over a painted picture. */
+/** Threads from a square to those it looks at most, itself among them, as thick as its attention, over a painted picture. */
 export function paintThreads(canvas, /** @type {number[]} */ [width, height], result, from, map, colour) {
   const context = canvas.getContext("2d");
   const middle = (patch) => {
@@ -96,17 +97,19 @@ export function paintThreads(canvas, /** @type {number[]} */ [width, height], re
     return [place.left + place.width / 2, place.top + place.height / 2];
   };
   const [startX, startY] = middle(from);
+  const loop = Math.min(LOOP, (0.2 * height) / result.rows); // its radius
   context.lineCap = "round";
   context.strokeStyle = context.fillStyle = colour;
   context.globalAlpha = 0.8;
   for (const [patch, share] of map.entries()) {
-    if (patch === from || share < THREAD / map.length) continue;
+    if (share < THREAD / map.length) continue;
     const [x, y] = middle(patch);
     const bend = [(startX + x) / 2 + 0.16 * (y - startY), (startY + y) / 2 - 0.16 * (x - startX)];
     context.lineWidth = Math.max(1, THREAD_WIDTH * share);
     context.beginPath();
     context.moveTo(startX, startY);
-    context.quadraticCurveTo(bend[0], bend[1], x, y);
+    if (patch === from) context.arc(startX, startY - loop, loop, 0.5 * Math.PI, 2.5 * Math.PI);
+    else context.quadraticCurveTo(bend[0], bend[1], x, y);
     context.stroke();
   }
   context.globalAlpha = 1;
