@@ -165,25 +165,25 @@ def guess_first(page: Page, url: str, *, asks: bool) -> None:
     open_anew(page, url)
     page.locator("[data-mode=rub]").click()
     page.get_by_role("button", name="Guess first").click()
-    page.locator(".headline", has_text="Guess: which" if asks else "Which few does it need?").wait_for()
+    page.locator(".headline", has_text="Guess: which" if asks else "No single square decides: 7 keeps at least ").wait_for()
     assert page.locator(".stage.guessing").count() == int(asks)
 
 
 def test_a_guess_is_asked_where_one_square_decides_and_is_right_or_wrong(page: Page, address: str) -> None:
-    guess_first(page, f"{address}#digit=8&patch_size=7", asks=False)
+    guess_first(page, f"{address}#digit=7&patch_size=7", asks=False)
     assert page.locator(".meaning").is_visible() and page.get_by_role("button", name="Find the fewest").is_visible()
-    guess_first(page, f"{address}#digit=8&patch_size=14", asks=True)
+    guess_first(page, f"{address}#digit=8&patch_size=7", asks=True)
     assert page.locator(".blocks").is_hidden() and page.locator(".meaning").is_hidden(), "nothing tells it"
     box = page.locator(".picture").bounding_box()
     assert box
-    page.mouse.click(box["x"] + 0.75 * box["width"], box["y"] + 0.25 * box["height"])
-    ex = vit_demo.explore(example_picture(8), "digits-small", patch_size=14)
+    page.mouse.click(box["x"] + 0.6 * box["width"], box["y"] + 0.4 * box["height"])
+    ex = vit_demo.explore(example_picture(8), "digits-small", patch_size=7)
     losses = ex.heatmap("occlusion")
     row, column = np.unravel_index(losses.argmax(), losses.shape)
     page.locator(".headline", has_text=f"row {row + 1}, column {column + 1}").wait_for()
     left = 100 * ex.top(1)[0][1] * np.exp(-losses.max())
     said = words(page.locator(".headline"))
-    assert said.startswith("Right: " if (row, column) == (0, 1) else "Wrong: ") and f"only {left:.1f} %" in said
+    assert said.startswith("Right: " if (row, column) == (1, 2) else "Wrong: ") and f"only {left:.1f} %" in said
     assert page.evaluate(f"{STAGE}.choices.dropped") is None, "a mark rubs nothing out"
     assert page.evaluate(f"{STAGE}.choices.method") == "occlusion"
     assert page.locator(".words .other").inner_text() == "Occlusion", "the view that none of the words is about"

@@ -1,13 +1,13 @@
 // @ts-check
-// "Guess first": before any colours are shown one marks the square without which the answer is lost; leaving out each tells.
-// Where no single square is that important, it takes several, and nobody is asked for one.
+// "Guess first": before any colours are shown one marks the square that the answer needs most; then leaving out each tells. Where
+// no single square matters nobody is asked for one.
 
 import { english, translate } from "../shared/language.js";
 import { formatProbability, placeOf } from "./format.js";
 import { mapFields, servedMap } from "./onDemand.js";
 
 const METHOD = "occlusion"; // what the answer loses without each square
-const DECISIVE = 0.5; // what an answer must keep, or another is as likely
+const DECISIVE = 0.9; // of its probability: where each square leaves it more, none matters by itself
 
 /** Begins with the result on the stage. */
 export function beginGuess(/** @type {any} */ stage) {
@@ -26,15 +26,15 @@ export function guessOf(/** @type {any} */ stage, result) {
 
 /** What the answer keeps without a square. */
 const leftOf = ({ predictions: [{ probability }] }, losses, patch) =>
-  Math.min(1, probability * Math.exp(-losses[patch]));
+  Math.min(0.9999, probability * Math.exp(-losses[patch]));
 
 const mostOf = (losses) => losses.indexOf(Math.max(...losses));
 
 /** Whether a square is to be marked now. */
 export const isGuessing = ({ guess, result }) =>
-  Boolean(guess?.losses) && guess.result === result && guess.patch === null && isDecisive(result, guess.losses);
+  Boolean(guess?.losses) && guess.result === result && guess.patch === null && isDecisive(guess.losses);
 
-const isDecisive = (result, losses) => leftOf(result, losses, mostOf(losses)) < DECISIVE;
+const isDecisive = (losses) => Math.exp(-losses[mostOf(losses)]) < DECISIVE;
 
 /** Marks a square, which stays, and returns what is shown then. */
 export function markGuess(/** @type {any} */ stage, /** @type {number} */ patch) {
@@ -50,7 +50,7 @@ export function stateOf({ verb, live, result, whole, guess, found, doubt }) {
   if (!guess) return found ? "none" : "offer";
   if (!guess.losses) return "awaited";
   if (guess.patch !== null) return "told";
-  return isDecisive(result, guess.losses) ? "asked" : "several";
+  return isDecisive(guess.losses) ? "asked" : "several";
 }
 
 /** Whether the square that was marked is the one that is needed most, and why. */
@@ -65,10 +65,9 @@ export function toldOf({ result, guess: { patch, losses } }) {
 }
 
 /** What is asked, or what to do instead. */
-export const askedOf = (state, { result: { predictions } }) =>
-  state === "asked"
-    ? english("Guess: which square does it need most? Mark it.")
-    : translate(
-        "Without any single square it still says {label}. Which few does it need? Rub them out.",
-        predictions[0],
-      );
+export function askedOf(state, { result, guess }) {
+  if (state === "asked") return english("Guess: which square does it need most? Mark it.");
+  const { label, scores } = result.predictions[0];
+  const left = formatProbability(leftOf(result, guess.losses, mostOf(guess.losses)), scores);
+  return translate("No single square decides: {label} keeps at least {left}. Rub out the few that do.", { label, left });
+}

@@ -15,6 +15,8 @@ export const styles = `
   .cells { grid-template-columns: repeat(var(--blocks), minmax(0, 72px)); }
   .film { position: absolute; max-width: none; border-radius: 0; cursor: pointer; }
   .film.front { pointer-events: none; }
+  .film.faces { outline: none; }
+  .view:has(> .faces:focus-visible) { outline: 2px solid var(--accent); outline-offset: 4px; }
   .film-card { position: absolute; z-index: 1; box-sizing: border-box; padding: 8px 12px; border-radius: 10px; background: var(--raised); box-shadow: 0 0 0 1px var(--border-color-primary), 0 8px 24px rgb(0 0 0 / 18%); font-size: 13px; line-height: 18px; }
   .film-acts { grid-area: 3 / 1 / 4 / 2; display: flex; gap: 4px 16px; align-items: center; min-height: 40px; margin: 4px 0 8px; }
   .film-acts .switch { flex: 0 1 auto; min-width: 0; }
@@ -52,6 +54,7 @@ export const styles = `
     }
     .film-line { order: 3; margin-top: 0; }
     .film-acts { order: 4; margin: 0; }
+    .film-acts .switch { flex-basis: 224px; }
     .film-note { order: 7; margin-top: 16px; }
   }
   @media (pointer: coarse) {

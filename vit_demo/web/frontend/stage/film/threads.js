@@ -12,12 +12,12 @@ const heat = (share) => {
   return `rgb(${red} ${green} ${blue} / ${Math.max(0.25, alpha)})`;
 };
 
-/** Paints the threads of a block, and what the token keeps for itself; those beside `part`, which was touched, are paler. */
+/** Paints the threads of a block, and what the token looks at in itself; `part` is what was touched, beside which others are paler. */
 export function paintBundle(on, layout, scene, block, { grown, end, alpha, part }) {
   if (grown <= 0) return;
   const { faces, colours } = on;
   const { x, bottom } = layout.collector;
-  const alphaOf = ({ to }) => (part?.block === block && part.to !== to ? 0.3 : 1) * alpha;
+  const alphaOf = ({ to }) => (part?.block !== block ? alpha : part.to === to ? 1 : 0.3 * alpha);
   faces.lineCap = "butt";
   const own = ownOf(layout, scene, block);
   if (own.share > 0) {
