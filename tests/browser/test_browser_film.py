@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from .choosing import STAGE, Page, Route, open_anew, open_page, shown_result, wait_a_moment, wait_until
+from .choosing import STAGE, Locator, Page, Route, open_anew, open_page, shown_result, wait_a_moment, wait_until
 
 DIGIT = "digit=3&model=digits-tiny&patch_size=7"
 IN_SIGHT = """node => {
@@ -30,10 +30,8 @@ def is_film(route: Route) -> bool:
     return '"film"' in (route.request.post_data or "")
 
 
-def begin(
-    page: Page, address: str, link: str = DIGIT, *, motion: bool = False, keys: tuple[str, ...] = ()
-) -> None:
-    """Opens a picture, and its film; a film before ends without its picture. Keys are pressed before its numbers are there."""
+def begin(page: Page, address: str, link: str = DIGIT, *, motion: bool = False, keys: tuple[str, ...] = ()) -> None:
+    """Opens a picture, and its film, whose keys are pressed before its numbers are there; one before ends with it."""
     page.emulate_media(reduced_motion="no-preference" if motion else "reduce")
     open_anew(page, f"{address}#{link}")
     held: list[Route] = []
@@ -148,6 +146,7 @@ def check_numbers(page: Page) -> None:
     depths = [dict(ranking) for ranking in result.logit_lens()]
     for query in (None, 5):
         if query is not None:
+            go_to(page, "join")
             page.locator(".film-acts .switch button").last.click()
             page.wait_for_function(f"({NOW}).query !== null")
             query = moment(page)["query"]
@@ -251,17 +250,8 @@ def click_at(page: Page, share_x: float, share_y: float) -> None:
     page.mouse.click(box["x"] + share_x * box["width"], box["y"] + share_y * box["height"])
 
 
-def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: Page, address: str) -> None:
-    begin(page, address, f"{DIGIT}&patch=5")
-    assert moment(page)["query"] is None, "it begins from what gives the answer, whichever square is chosen"
-    go_to(page, "collect", 2)
-    click_at(page, 0.02, 0.02)
-    page.wait_for_function(f"({NOW}).query === 0")
-    assert page.locator(".film-acts .switch [aria-pressed=true]").inner_text() == "From row 1, column 1"
-    page.locator(".film-acts .switch button").first.click()
-    page.wait_for_function(f"({NOW}).query === null")
-    go_to(page, "collect", 2)
-    card = page.locator(".film-card")
+def check_card(page: Page, card: Locator) -> None:
+    """By keys or by a touch a thread of the third block is explained where it is."""
     for key in ("ArrowDown", "ArrowUp", "ArrowDown", "ArrowDown"):
         page.locator(".film.faces").press(key)
     card.wait_for()
@@ -275,6 +265,20 @@ def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: 
     page.mouse.click(box["x"] + at[0], box["y"] + at[1])
     card.get_by_text("of its attention.").wait_for()
     assert page.evaluate("scrollY") == 0, "it is explained where it is"
+
+
+def test_a_touch_explains_what_it_is_and_leads_to_its_step(page: Page, address: str) -> None:
+    begin(page, address, f"{DIGIT}&patch=5")
+    assert moment(page)["query"] is None, "it begins from what gives the answer, whichever square is chosen"
+    go_to(page, "collect", 2)
+    click_at(page, 0.02, 0.02)
+    page.wait_for_function(f"({NOW}).query === 0")
+    assert page.locator(".film-acts .switch [aria-pressed=true]").inner_text() == "From row 1, column 1"
+    page.locator(".film-acts .switch button").first.click()
+    page.wait_for_function(f"({NOW}).query === null")
+    go_to(page, "collect", 2)
+    card = page.locator(".film-card")
+    check_card(page, card)
     page.evaluate(SCROLLS)
     page.locator(".film.faces").press("Tab")
     assert page.evaluate("document.activeElement.innerText") == "More in step 4 ›"
@@ -315,7 +319,8 @@ def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: 
     assert set(page.evaluate("window.paces")) == {"smooth"}
     page.emulate_media(reduced_motion="reduce")
 
-    # A block below and the line lead to a moment.
+
+def test_a_block_or_the_line_leads_to_a_moment(page: Page, address: str) -> None:
     begin(page, address)
     page.locator(".cell[data-block='3']").click()
     page.wait_for_function(f"({NOW}).moment.beat.block === 3 && ({NOW}).moment.depth === 4")

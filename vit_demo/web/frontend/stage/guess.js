@@ -69,5 +69,8 @@ export function askedOf(state, { result, guess }) {
   if (state === "asked") return english("Guess: which square does it need most? Mark it.");
   const { label, scores } = result.predictions[0];
   const left = formatProbability(leftOf(result, guess.losses, mostOf(guess.losses)), scores);
-  return translate("No single square decides: {label} keeps at least {left}. Rub out the few that do.", { label, left });
+  return translate("No single square decides: {label} keeps at least {left}. Rub out the few that do.", {
+    label,
+    left,
+  });
 }
