@@ -329,7 +329,7 @@ def test_a_block_or_the_line_leads_to_a_moment(page: Page, address: str) -> None
     page.wait_for_function(f"({NOW}).moment.beat.kind === 'cut'")
     page.locator("[data-mode=rub]").evaluate("button => button.click()")
     page.locator(".stage:not(.filming)").wait_for(state="attached")
-    assert page.locator("[data-mode=rub]").get_attribute("aria-pressed") == "true"
+    page.locator("[data-mode=rub][aria-pressed=true]").wait_for()
 
 
 def test_the_last_picture_can_be_kept(page: Page, address: str) -> None:
