@@ -5,7 +5,7 @@
 import { constants } from "../shared/constants.js";
 import { english, translate } from "../shared/language.js";
 import { againstOf, barOf, isUnsure, placeOf, probabilityOf, targetOf } from "./format.js";
-import { askedOf, stateOf, toldOf } from "./guess.js";
+import { ASKED, stateOf, toldOf } from "./guess.js";
 import { captionOf, PAPER, scaleOf } from "./mapWords.js";
 import { guessesOf } from "./moments.js";
 import {
@@ -185,8 +185,7 @@ function nextOf(of) {
   if (verb === "draw") return invites && of.task === "digits" ? english("Now you: draw a digit.") : "";
   if (verb !== "rub" || whole.predictions.length < 2 || result.silent.length) return "";
   const guessed = stateOf(of);
-  if (guessed === "asked" || guessed === "several") return askedOf(guessed, of);
-  if (guessed === "told" || guessed === "awaited") return "";
+  if (guessed in ASKED) return ASKED[guessed];
   const count = countOf(result, whole);
   if (found && !found.patches) {
     return translate("It says {name} in all that was tried, down to every single last square.", {

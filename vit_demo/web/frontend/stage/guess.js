@@ -11,30 +11,21 @@ const DECISIVE = 0.9; // of its probability: where each square leaves it more, n
 
 /** Begins with the result on the stage. */
 export function beginGuess(/** @type {any} */ stage) {
-  stage.guess = { result: stage.result, patch: null, losses: null };
+  stage.guess = { result: stage.result, patch: null };
 }
 
 /** The guess about a result, {patch, losses}, with what the logarithm of the probability loses, once that is known; or null. */
 export function guessOf(/** @type {any} */ stage, result) {
   const { guess, methods, parts } = stage;
   if (guess?.result !== result) return null;
-  const fields = mapFields(methods, result, { method: METHOD, label: null });
-  const { value, error } = servedMap(parts.replies, result, fields, "guess");
-  stage.guess = error && guess.patch === null ? null : { ...guess, losses: value };
+  const { value, error } = servedMap(parts.replies, result, mapFields(methods, result, { method: METHOD }), "guess");
+  guess.losses = value;
+  if (error) stage.guess = null;
   return stage.guess;
 }
 
-/** What the answer keeps without a square. */
-const leftOf = ({ predictions: [{ probability }] }, losses, patch) =>
-  Math.min(0.9999, probability * Math.exp(-losses[patch]));
-
-const mostOf = (losses) => losses.indexOf(Math.max(...losses));
-
-/** Whether a square is to be marked now. */
-export const isGuessing = ({ guess, result }) =>
-  Boolean(guess?.losses) && guess.result === result && guess.patch === null && isDecisive(guess.losses);
-
-const isDecisive = (losses) => Math.exp(-losses[mostOf(losses)]) < DECISIVE;
+/** Whether a square is to be marked now, as the last frame has it. */
+export const isGuessing = ({ host }) => host.classList.contains("guessing");
 
 /** Marks a square, which stays, and returns what is shown then. */
 export function markGuess(/** @type {any} */ stage, /** @type {number} */ patch) {
@@ -50,27 +41,24 @@ export function stateOf({ verb, live, result, whole, guess, found, doubt }) {
   if (!guess) return found ? "none" : "offer";
   if (!guess.losses) return "awaited";
   if (guess.patch !== null) return "told";
-  return isDecisive(guess.losses) ? "asked" : "several";
+  return Math.exp(-Math.max(...guess.losses)) < DECISIVE ? "asked" : "several";
 }
 
 /** Whether the square that was marked is the one that is needed most, and why. */
 export function toldOf({ result, guess: { patch, losses } }) {
-  const most = mostOf(losses);
-  const { label, scores } = result.predictions[0];
-  const [left, kept] = [most, patch].map((each) => formatProbability(leftOf(result, losses, each), scores));
-  const values = { place: placeOf(result, most), marked: placeOf(result, patch), label, left, kept };
+  const most = losses.indexOf(Math.max(...losses));
+  const { label, probability, scores } = result.predictions[0];
+  const left = formatProbability(probability * Math.exp(-losses[most]), scores);
+  const values = { place: placeOf(result, most), label, left };
   return most === patch
     ? translate("Right: without *{place}*, {label} keeps only {left}.", values)
-    : translate("Wrong: without {marked}, {label} keeps {kept}; without *{place}*, only {left}.", values);
+    : translate("Wrong: without *{place}*, {label} keeps only {left}.", values);
 }
 
-/** What is asked, or what to do instead. */
-export function askedOf(state, { result, guess }) {
-  if (state === "asked") return english("Guess: which square does it need most? Mark it.");
-  const { label, scores } = result.predictions[0];
-  const left = formatProbability(leftOf(result, guess.losses, mostOf(guess.losses)), scores);
-  return translate("No single square decides: {label} keeps at least {left}. Rub out the few that do.", {
-    label,
-    left,
-  });
-}
+/** What follows the answer then: what is asked, or what to do instead. */
+export const ASKED = {
+  asked: english("Guess: which square does it need most? Mark it."),
+  several: english("No single square decides. Rub out the few that do."),
+  awaited: "",
+  told: "",
+};

@@ -14,7 +14,6 @@ const BLUR_GOES = [0.75, 1];
 const PIXELS_COME = [0.45, 0.95];
 const THREAD = 1.1; // of an even share; what is below has no thread
 const THREAD_WIDTH = 44; // CSS pixels of all attention
-const LOOP = 16; // CSS pixels, the radius of the thread to itself
 const RISE = 18; // CSS pixels by which a square that is rubbed out goes up
 const GROWTH = 0.16;
 
@@ -97,7 +96,7 @@ export function paintThreads(canvas, /** @type {number[]} */ [width, height], re
     return [place.left + place.width / 2, place.top + place.height / 2];
   };
   const [startX, startY] = middle(from);
-  const loop = Math.min(LOOP, (0.2 * height) / result.rows); // its radius
+  const loop = Math.min(16, (0.2 * height) / result.rows); // the radius of a thread to itself
   context.lineCap = "round";
   context.strokeStyle = context.fillStyle = colour;
   context.globalAlpha = 0.8;

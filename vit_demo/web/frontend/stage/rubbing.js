@@ -34,9 +34,6 @@ const WITHOUT = {
   leans: english(
     "Without 1 square it leans to *{label}*: {probability}.|Without {count} squares it leans to *{label}*: {probability}.",
   ),
-  stillLeans: english(
-    "Without 1 square it still leans to *{label}*: {before} became {probability}.|Without {count} squares it still leans to *{label}*: {before} became {probability}.",
-  ),
   unsure: english(
     "Without 1 square it is unsure: *{label}* {probability}, *{other}* {less}.|Without {count} squares it is unsure: *{label}* {probability}, *{other}* {less}.",
   ),
@@ -51,11 +48,8 @@ export function withoutOf({ result, whole, change, doubt, isTurned, isTried, fou
   if (isTurned && doubt === "unsure") return translate(WITHOUT.leads, values);
   if (isTurned && doubt === "sure" && isTried && !isFound({ found, result })) return translate(FLIPPED, values);
   if (whole.dropped.length && change === "same") return translate(WITHOUT.other, values);
-  const [first] = whole.predictions;
-  const before = first && probabilityOf(first);
-  if (doubt === "leans" && first.index === result.predictions[0].index && !whole.dropped.length)
-    return translate(WITHOUT.stillLeans, { ...values, before });
   if (change !== "same") return translate(WITHOUT[change === "unsure" ? doubt : change], values);
+  const before = probabilityOf(whole.predictions[0]);
   const rise = result.predictions[0].probability - whole.predictions[0].probability;
   const kind = Math.abs(rise) < SLIGHT ? "same" : rise > 0 ? "surer" : "lessSure";
   return translate(WITHOUT[kind], { ...values, before });
