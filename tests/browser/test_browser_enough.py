@@ -13,7 +13,18 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.method_docs import lesson
 
 from ..percentages import percentage
-from .choosing import STAGE, Locator, Page, look_from, middle_of, open_page, rub, settle_address, shown_result
+from .choosing import (
+    STAGE,
+    Locator,
+    Page,
+    look_from,
+    middle_of,
+    open_anew,
+    open_page,
+    rub,
+    settle_address,
+    shown_result,
+)
 from .test_browser_download import saved
 
 HATCHED = """(canvas) => {
@@ -131,7 +142,7 @@ def test_who_changes_the_answer_is_told_with_how_many_squares_and_the_best_is_ke
     settle_address(page)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     with page.expect_download() as download:
-        headline.get_by_role("button", name="Send it").click()
+        headline.get_by_role("button", name="Send a picture of it").click()
     assert Image.open(download.value.path()).size == (1080, 1080)
     headline.get_by_text("Picture saved, link copied.").wait_for()
     link = page.evaluate("navigator.clipboard.readText()")
@@ -150,11 +161,18 @@ def test_who_changes_the_answer_is_told_with_how_many_squares_and_the_best_is_ke
     headline.get_by_text("The fewest known: 2.").wait_for()
 
 
-def test_a_guess_hides_the_colours_and_then_shows_what_is_lost_without_each_square(page: Page, address: str) -> None:
-    open_page(page, f"{address}#digit=8&patch_size=7")
+def guess_first(page: Page, url: str, *, asks: bool) -> None:
+    open_anew(page, url)
     page.locator("[data-mode=rub]").click()
     page.get_by_role("button", name="Guess first").click()
-    page.wait_for_selector(".stage.guessing")
+    page.locator(".headline", has_text="Guess: which" if asks else "No single square decides.").wait_for()
+    assert page.locator(".stage.guessing").count() == int(asks)
+
+
+def test_a_guess_is_asked_where_one_square_decides_and_is_right_or_wrong(page: Page, address: str) -> None:
+    guess_first(page, f"{address}#digit=7&patch_size=7", asks=False)
+    assert page.locator(".meaning").is_visible() and page.get_by_role("button", name="Find the fewest").is_visible()
+    guess_first(page, f"{address}#digit=8&patch_size=7", asks=True)
     assert page.locator(".blocks").is_hidden() and page.locator(".meaning").is_hidden(), "nothing tells it"
     box = page.locator(".picture").bounding_box()
     assert box
@@ -162,12 +180,17 @@ def test_a_guess_hides_the_colours_and_then_shows_what_is_lost_without_each_squa
     ex = vit_demo.explore(example_picture(8), "digits-small", patch_size=7)
     losses = ex.heatmap("occlusion")
     row, column = np.unravel_index(losses.argmax(), losses.shape)
+    page.locator(".headline", has_text=f"row {row + 1}, column {column + 1}").wait_for()
     left = 100 * ex.top(1)[0][1] * np.exp(-losses.max())
-    page.locator(".headline", has_text=f"it needs row {row + 1}, column {column + 1} most").wait_for()
-    assert f"8 keeps {left:.1f} %" in page.locator(".headline").inner_text().replace("\u00a0", " ")
+    said = words(page.locator(".headline"))
+    assert said.startswith("Right: " if (row, column) == (1, 2) else "Wrong: ") and f"only {left:.1f} %" in said
     assert page.evaluate(f"{STAGE}.choices.dropped") is None, "a mark rubs nothing out"
     assert page.evaluate(f"{STAGE}.choices.method") == "occlusion"
     assert page.locator(".words .other").inner_text() == "Occlusion", "the view that none of the words is about"
     page.locator("[data-mode=draw]").click()
     page.locator("[data-mode=rub]").click()
-    page.get_by_role("button", name="Guess first").wait_for()
+    page.get_by_role("button", name="Guess first").click()
+    page.locator(".stage.guessing").wait_for(state="attached")
+    page.get_by_role("button", name="Find the fewest").click()
+    page.locator(".stage:not(.guessing)").wait_for(state="attached")
+    assert "Guess:" not in page.locator(".headline").inner_text(), "the search tells it"

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from .choosing import STAGE, Page, open_anew, open_page, shown_result, wait_a_moment, wait_until
+from .choosing import STAGE, Locator, Page, Route, open_anew, open_page, shown_result, wait_a_moment, wait_until
 
 DIGIT = "digit=3&model=digits-tiny&patch_size=7"
 IN_SIGHT = """node => {
     const { top, bottom, height } = node.getBoundingClientRect();
     return height > 0 && top >= 0 && bottom <= innerHeight;
 }"""
+FITS = "node => node.offsetHeight <= node.parentNode.clientHeight"
 NOW = f"(() => {{ const now = {STAGE}.film()?.now(); return now?.moment ? now : null; }})()"
 
 
@@ -25,11 +26,25 @@ def page(lasting_window: Callable[..., Page]) -> Page:
     return lasting_window()
 
 
-def begin(page: Page, address: str, link: str = DIGIT, *, motion: bool = False) -> None:
-    """Opens a picture, and its film; a film before ends without its picture."""
+def is_film(route: Route) -> bool:
+    return '"film"' in (route.request.post_data or "")
+
+
+def begin(page: Page, address: str, link: str = DIGIT, *, motion: bool = False, keys: tuple[str, ...] = ()) -> None:
+    """Opens a picture, and its film, whose keys are pressed before its numbers are there; one before ends with it."""
     page.emulate_media(reduced_motion="no-preference" if motion else "reduce")
     open_anew(page, f"{address}#{link}")
+    held: list[Route] = []
+    if keys:
+        page.route("**/vit_demo/request", lambda route: (held.append if is_film(route) else Route.continue_)(route))
     page.locator(".tour").evaluate("button => { button.click(); button.click(); }")  # in a hurry
+    if keys:
+        page.locator(".stage.filming").wait_for(state="attached")
+        wait_until(page, lambda: bool(held))
+    for key in keys:
+        page.keyboard.press(key)
+    for route in held:
+        route.continue_()
     page.wait_for_function(NOW)
     assert page.locator(".film-line").count() == 1
 
@@ -60,7 +75,9 @@ def go_to(page: Page, kind: str, block: int | None = None) -> None:
 
 
 def test_it_plays_pauses_steps_and_ends(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 1920, "height": 1080})
     begin(page, address, motion=True)
+    assert page.locator(".drawer").is_hidden(), "nothing narrows it"
     page.wait_for_function(f"({NOW}).isPlaying && ({NOW}).moment.index >= 1")
     assert page.evaluate("document.activeElement.closest('.film-line') !== null"), "no hidden button keeps the focus"
     page.keyboard.press(" ")
@@ -81,25 +98,41 @@ def test_it_plays_pauses_steps_and_ends(page: Page, address: str) -> None:
     page.locator(".stage:not(.filming)").wait_for(state="attached")
     assert page.locator(".film-line").is_hidden() and page.locator("canvas.film").first.is_hidden()
     assert page.evaluate("document.activeElement.matches('.tour')")
+    assert page.locator(".drawer").is_visible(), "as it was"
+    page.set_viewport_size({"width": 1440, "height": 900})
     assert (
         page.locator(".picture").is_visible() and page.locator(".verbs [aria-pressed=true]").inner_text()[:4] == "Draw"
     )
 
 
+def test_what_is_pressed_before_its_numbers_are_there_is_done_then(page: Page, address: str) -> None:
+    begin(page, address, motion=True, keys=("Home", "ArrowRight", "End", "ArrowLeft", " "))
+    page.wait_for_function(f"({NOW}).moment.beat.kind === 'read' && !({NOW}).isPlaying")
+
+
 def test_with_reduced_motion_it_is_a_row_of_steps(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 1366, "height": 768})
     begin(page, address)
     spoken = []
+    tops = set()
     for index in range(moment(page)["beats"]):
         page.wait_for_function(f"({NOW}).moment.index === {index}")
         wait_until(page, lambda: page.locator(".film-spoken").inner_text() == moment(page)["spoken"])
         spoken.append(page.locator(".film-spoken").inner_text())
         assert not moment(page)["isPlaying"]
+        assert page.locator(".film-acts .switch").is_visible() == (index >= 2), "once the class token is known"
+        boxes = [page.locator(each).bounding_box() for each in (".view", ".film-line", ".blocks", ".film-note")]
+        assert all(box and box["y"] + box["height"] <= 768 - 12 for box in boxes), "nothing touches the lower edge"
+        tops.add(tuple(box["y"] for box in boxes[:3] if box))
+        assert page.locator(".headline").evaluate(FITS), "its words are whole"
         page.locator(".film-line").get_by_role("button", name="Step on").click()
     assert len(set(spoken)) == len(spoken), "each says something else"
     assert sum("looks at row" in words for words in spoken) == sum("Most from row" in words for words in spoken) == 6
     stopped = moment(page)
     wait_a_moment(page)
     assert moment(page)["time"] == stopped["time"] == stopped["seconds"]
+    assert len(tops) == 1, "nothing jumps"
+    page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def test_its_numbers_are_those_of_the_package(page: Page, address: str) -> None:
@@ -113,6 +146,7 @@ def check_numbers(page: Page) -> None:
     depths = [dict(ranking) for ranking in result.logit_lens()]
     for query in (None, 5):
         if query is not None:
+            go_to(page, "join")
             page.locator(".film-acts .switch button").last.click()
             page.wait_for_function(f"({NOW}).query !== null")
             query = moment(page)["query"]
@@ -151,22 +185,26 @@ def test_a_phone_is_not_widened_and_nothing_is_cut_off(
     for link in (DIGIT, "digit=8&patch_size=2", "tab=photos&model=photos-tiny"):
         begin(phone, address, link)
         places = set()
-        told = set()
         for _ in range(moment(phone)["beats"]):
             assert phone.evaluate("document.documentElement.scrollWidth") == 390
-            view, line = (phone.locator(each).bounding_box() for each in (".view", ".film-line"))
-            assert view and line
-            assert view["y"] >= 0 and line["y"] + line["height"] <= size[1] - 60, "above the bar at the foot"
-            places.add((view["y"], line["y"]))
-            threads = phone.locator(".mechanism")
-            told.add(threads.inner_text()[:39] if threads.evaluate(IN_SIGHT) else "")
+            view, line, acts = (phone.locator(each).bounding_box() for each in (".view", ".film-line", ".film-acts"))
+            assert view and line and acts
+            assert view["y"] >= 0 and acts["y"] >= line["y"] + line["height"]
+            assert acts["y"] + acts["height"] <= size[1] - 60, "above the bar at the foot"
+            places.add((view["y"], line["y"], acts["y"]))
+            assert phone.locator(".headline").evaluate(FITS), "its words are whole"
             step = phone.locator(".more-of-step")
             if step.is_visible():
                 assert step.evaluate("node => node.scrollWidth <= node.clientWidth"), "its words are whole"
                 assert step.get_attribute("aria-label").startswith(step.inner_text().removesuffix(" ›") + ": ")
+            phone.locator(".film.faces").press("ArrowDown")
+            card = phone.locator(".film-card").bounding_box()
+            if card:
+                assert card["x"] >= 0 and card["x"] + card["width"] <= 390 and card["y"] >= 0
+                assert card["y"] + card["height"] <= line["y"] + line["height"]
+                assert phone.locator(".film-card .link").evaluate(IN_SIGHT)
             phone.keyboard.press("ArrowRight")
         assert len(places) == 1, "nothing jumps"
-        assert told == {"", "Threads: what the class token looks at,"}
 
 
 def test_at_the_start_the_answers_glide_from_where_they_are(window: Callable[..., Page], address: str) -> None:
@@ -212,7 +250,24 @@ def click_at(page: Page, share_x: float, share_y: float) -> None:
     page.mouse.click(box["x"] + share_x * box["width"], box["y"] + share_y * box["height"])
 
 
-def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: Page, address: str) -> None:
+def check_card(page: Page, card: Locator) -> None:
+    """By keys or by a touch a thread of the third block is explained where it is."""
+    for key in ("ArrowDown", "ArrowUp", "ArrowDown", "ArrowDown"):
+        page.locator(".film.faces").press(key)
+    card.wait_for()
+    at, box = page.evaluate(f"({NOW}).card.at"), page.locator(".view").bounding_box()
+    words = card.locator("p").inner_text()
+    assert words.startswith("Block 3: class token looks at ") and words.endswith(" of its attention.")
+    wait_until(page, lambda: page.locator(".film-spoken").inner_text() == words)
+    page.keyboard.press("Escape")
+    card.wait_for(state="hidden")
+    assert box
+    page.mouse.click(box["x"] + at[0], box["y"] + at[1])
+    card.get_by_text("of its attention.").wait_for()
+    assert page.evaluate("scrollY") == 0, "it is explained where it is"
+
+
+def test_a_touch_explains_what_it_is_and_leads_to_its_step(page: Page, address: str) -> None:
     begin(page, address, f"{DIGIT}&patch=5")
     assert moment(page)["query"] is None, "it begins from what gives the answer, whichever square is chosen"
     go_to(page, "collect", 2)
@@ -222,12 +277,16 @@ def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: 
     page.locator(".film-acts .switch button").first.click()
     page.wait_for_function(f"({NOW}).query === null")
     go_to(page, "collect", 2)
+    card = page.locator(".film-card")
+    check_card(page, card)
     page.evaluate(SCROLLS)
-    click_at(page, 0.5, 0.45)
+    page.locator(".film.faces").press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "More in step 4 ›"
+    page.keyboard.press("Enter")
     page.locator(".steps .count", has_text="Step 4 of 8").wait_for()
     assert set(page.evaluate("window.paces")) == {"auto"}, "without movement at once"
     chosen = page.evaluate(f"{STAGE}.choices.tour")
-    assert chosen["fromClassToken"] and chosen["block"] < 3
+    assert chosen["fromClassToken"] and chosen["block"] == 2
     waiting = moment(page)
     assert not waiting["isPlaying"] and (waiting["kind"], waiting["block"]) == ("collect", 2)
     back = page.get_by_role("button", name="Back to the film")
@@ -235,6 +294,8 @@ def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: 
     back.press("Enter")
     page.wait_for_function("scrollY === 0 && document.activeElement.closest('.film-line')")
     assert page.locator("canvas.film").first.is_visible() and moment(page)["time"] == waiting["time"]
+    page.keyboard.press("ArrowRight")
+    card.wait_for(state="hidden")
     page.locator(".film-acts .switch button").last.click()
     page.wait_for_function(f"({NOW}).query === 4")
     go_to(page, "end")
@@ -243,6 +304,8 @@ def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: 
     page.wait_for_function(f"({NOW}).query === null")
     go_to(page, "end")
     click_at(page, 0.965, 0.15)
+    card.get_by_text("row 4, column 4 as 64 numbers.").wait_for()
+    card.get_by_role("button").click()
     page.locator(".steps .count", has_text="Step 2 of 8").wait_for()
     assert page.evaluate(f"{STAGE}.choices.tour.patch") == 15
 
@@ -251,12 +314,13 @@ def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: 
     page.get_by_role("button", name="Back to the film").click()
     page.wait_for_function("scrollY === 0")
     page.evaluate("window.paces = []")
-    click_at(page, 0.965, 0.15)
+    card.get_by_role("button").click()
     page.wait_for_function(f"({IN_SIGHT})(document.querySelector('.film-back'))")
     assert set(page.evaluate("window.paces")) == {"smooth"}
     page.emulate_media(reduced_motion="reduce")
 
-    # A block below and the line lead to a moment.
+
+def test_a_block_or_the_line_leads_to_a_moment(page: Page, address: str) -> None:
     begin(page, address)
     page.locator(".cell[data-block='3']").click()
     page.wait_for_function(f"({NOW}).moment.beat.block === 3 && ({NOW}).moment.depth === 4")
@@ -265,7 +329,7 @@ def test_a_touch_opens_its_step_and_a_block_or_the_line_leads_to_a_moment(page: 
     page.wait_for_function(f"({NOW}).moment.beat.kind === 'cut'")
     page.locator("[data-mode=rub]").evaluate("button => button.click()")
     page.locator(".stage:not(.filming)").wait_for(state="attached")
-    assert page.locator("[data-mode=rub]").get_attribute("aria-pressed") == "true"
+    page.locator("[data-mode=rub][aria-pressed=true]").wait_for()
 
 
 def test_the_last_picture_can_be_kept(page: Page, address: str) -> None:

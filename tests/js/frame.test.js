@@ -546,7 +546,7 @@ test("a network that was taught asks for its first class, until the visitor has 
   assert.equal(next({ result: null }).text, "Now you: draw me “house”.", "not a digit");
 });
 
-test("a square is guessed before the colours are shown, and then told what it costs", () => {
+test("a square is guessed where one matters, and is right or wrong, with a reason", () => {
   const whole = ten(0.9);
   const rub = (part) => frame({ verb: "rub", result: whole, ...part });
   assert.equal(rub({}).guess, "offer");
@@ -556,13 +556,25 @@ test("a square is guessed before the colours are shown, and then told what it co
   assert.equal(rub({ result: resultOf([0.9, 0.1], { scores: "sigmoid" }) }).guess, "none");
   assert.equal(rub({ result: ten(0.9, 0.02, { dropped: [4] }), whole }).guess, "none");
 
-  const asked = rub({ guess: { patch: null, losses: null } });
-  assert.deepEqual([asked.guess, asked.headline.next], ["asked", "Guess: which square does it need most? Mark it."]);
-  const losses = Float32Array.from({ length: 16 }, (_, i) => (i === 6 ? Math.log(2) : 0.01 * i));
-  const told = (patch, all = losses) => plain(rub({ guess: { patch, losses: all } }).headline.text);
-  assert.equal(told(6), "Right: it needs row 2, column 3 most. Without it 7 keeps 45.0 %.");
-  assert.equal(told(15), "Not this one: it needs row 2, column 3 most. Without it 7 keeps 45.0 %.");
-  const slight = losses.map((loss) => loss / 100);
-  assert.equal(told(6, slight), "It needs no single square: without any one of them 7 keeps 89.4 %.");
-  assert.equal(told(15, null), "You marked row 4, column 4 …", "while it is computed");
+  const losses = (most) => Float32Array.from({ length: 16 }, (_, i) => (i === 6 ? Math.log(most) : -0.01 * i));
+  for (const [most, state] of [
+    [2, "asked"],
+    [1.15, "asked"],
+    [1.1, "several"],
+    [1, "several"],
+  ]) {
+    const asked = rub({ guess: { patch: null, losses: losses(most) } });
+    assert.equal(asked.guess, state, `${most}`);
+    assert.equal(asked.headline.next.startsWith("Guess: which square "), state === "asked", asked.headline.next);
+    assert.equal(asked.headline.next.endsWith(" Rub out the few that do."), state !== "asked");
+  }
+  assert.deepEqual(
+    [rub({ guess: { patch: null, losses: null } })].map(({ guess, headline }) => [guess, headline.next]),
+    [["awaited", ""]],
+  );
+  for (let patch = 0; patch < 16; patch++) {
+    const { guess, headline } = rub({ guess: { patch, losses: losses(2) } });
+    const told = `${patch === 6 ? "Right" : "Wrong"}: without row 2, column 3, 7 keeps only 45.0 %.`;
+    assert.deepEqual([guess, plain(headline.text)], ["told", told]);
+  }
 });

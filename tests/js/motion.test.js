@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { createMotion } from "../../vit_demo/web/frontend/stage/motion.js";
-import { placeOfBox } from "../../vit_demo/web/frontend/stage/paper.js";
+import { paintThreads, placeOfBox } from "../../vit_demo/web/frontend/stage/paper.js";
 
 const box = { left: 0.2, top: 0.1, side: 0.5 };
 const wanted = (part = {}) => ({ seen: 0, box, dropped: new Set(), ...part });
@@ -155,5 +155,31 @@ test("the network's squares lie on the ink at first, and are the whole picture a
       assert.ok(Math.abs(from + box[at] * view.side - place[at]) < 1e-9, "ink and squares move as one");
     }
     assert.ok(Math.abs(box.side * view.side - place.width) < 1e-9);
+  }
+});
+
+test("a square looks at all that it gives more than an even share, itself among them, by threads as thick as that", () => {
+  const result = { rows: 4, columns: 4 };
+  for (const own of [0.5, 0.02]) {
+    const map = Float32Array.from({ length: 16 }, (_, patch) => ({ 5: own, 0: 0.3, 15: 0.2 })[patch] ?? 0.01);
+    const lines = /** @type {any[]} */ ([]);
+    const context = /** @type {any} */ ({ fill() {}, moveTo() {} });
+    Object.assign(context, {
+      beginPath: () => lines.push({}),
+      arc: (x, y, radius) => Object.assign(lines.at(-1), { to: "itself", x, y, radius }),
+      quadraticCurveTo: (_x, _y, x, y) => Object.assign(lines.at(-1), { to: `${x} ${y}` }),
+      stroke: () => Object.assign(lines.at(-1), { width: context.lineWidth }),
+    });
+    paintThreads({ getContext: () => context }, [160, 160], result, 5, map, "#000");
+    const threads = lines.filter(({ width }) => width);
+    const places = ["20 20", ...(own > 0.1 ? ["itself"] : []), "140 140"];
+    assert.deepEqual(
+      threads.map(({ to }) => to),
+      places,
+    );
+    const [loop] = threads.filter(({ to }) => to === "itself");
+    if (!loop) continue;
+    assert.equal(loop.width, Math.max(...threads.map(({ width }) => width)), "what it looks at most is the thickest");
+    assert.ok(loop.x - loop.radius > 40 && loop.y - loop.radius > 40, "within its square");
   }
 });

@@ -5,7 +5,7 @@ import { sketch } from "../pad/sketch.js";
 import { documentEvents } from "../shared/dom.js";
 import { pageState, photoAct, photoNews } from "../shared/pageState.js";
 import { beginGuess } from "./guess.js";
-import { change, redraw, verbOf } from "./stage.js";
+import { change, redraw, retry, verbOf } from "./stage.js";
 
 /** Begins the film, whose code is fetched when it is first wanted, or ends it; without it there are the steps. */
 async function showFilm(stage, server, request) {
@@ -44,7 +44,7 @@ export function listenToActs(stage, server, request) {
   find(".again").addEventListener("click", () => sketch.clear());
   find(".guess").addEventListener("click", () => {
     beginGuess(stage);
-    redraw(stage);
+    retry(stage); // what failed
     stage.canvas.focus({ preventScroll: true });
   });
   find(".fewest").addEventListener("click", () => {

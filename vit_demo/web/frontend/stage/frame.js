@@ -5,7 +5,7 @@
 import { constants } from "../shared/constants.js";
 import { english, translate } from "../shared/language.js";
 import { againstOf, barOf, isUnsure, placeOf, probabilityOf, targetOf } from "./format.js";
-import { QUESTION, stateOf, toldOf } from "./guess.js";
+import { ASKED, stateOf, toldOf } from "./guess.js";
 import { captionOf, PAPER, scaleOf } from "./mapWords.js";
 import { guessesOf } from "./moments.js";
 import {
@@ -189,8 +189,7 @@ function nextOf(of) {
   if (verb !== "rub" || whole.predictions.length < 2 || result.silent.length) return "";
   if (found?.isSoFar) return searchOf(found);
   const guessed = stateOf(of);
-  if (guessed === "asked") return QUESTION;
-  if (guessed === "told") return "";
+  if (guessed in ASKED) return ASKED[guessed];
   const count = countOf(result, whole);
   if (found && !found.patches) {
     return translate("It says {name} in all that was tried, down to every single last square.", {

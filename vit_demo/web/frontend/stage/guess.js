@@ -1,20 +1,31 @@
 // @ts-check
-// "Guess first": before any colours are shown one marks the square that the answer needs most; then leaving out each tells.
+// "Guess first": before any colours are shown one marks the square that the answer needs most; then leaving out each tells. Where
+// no single square matters nobody is asked for one.
 
 import { english, translate } from "../shared/language.js";
 import { formatProbability, placeOf } from "./format.js";
+import { mapFields, servedMap } from "./onDemand.js";
 
 const METHOD = "occlusion"; // what the answer loses without each square
-
-const SLIGHT = 0.01; // loss of a logarithm, about the share of the probability that goes
+const DECISIVE = 0.9; // of its probability: where each square leaves it more, none matters by itself
 
 /** Begins with the result on the stage. */
 export function beginGuess(/** @type {any} */ stage) {
   stage.guess = { result: stage.result, patch: null };
 }
 
-/** Whether a square is to be marked now. */
-export const isGuessing = ({ guess, result }) => guess?.result === result && guess?.patch === null;
+/** The guess about a result, {patch, losses}, with what the logarithm of the probability loses, once that is known; or null. */
+export function guessOf(/** @type {any} */ stage, result) {
+  const { guess, methods, parts } = stage;
+  if (guess?.result !== result) return null;
+  const { value, error } = servedMap(parts.replies, result, mapFields(methods, result, { method: METHOD }), "guess");
+  guess.losses = value;
+  if (error) stage.guess = null;
+  return stage.guess;
+}
+
+/** Whether a square is to be marked now, as the last frame has it. */
+export const isGuessing = ({ host }) => host.classList.contains("guessing");
 
 /** Marks a square, which stays, and returns what is shown then. */
 export function markGuess(/** @type {any} */ stage, /** @type {number} */ patch) {
@@ -22,33 +33,32 @@ export function markGuess(/** @type {any} */ stage, /** @type {number} */ patch)
   return { method: METHOD, plain: false, label: null, against: null };
 }
 
-/** The guess about a result, {patch, losses}, with what the logarithm of the probability loses, once that is known; or null. */
-export function guessOf({ guess, methods }, result, drawing) {
-  if (!guess || guess.result !== result) return null;
-  return { patch: guess.patch, losses: drawing?.method === methods[METHOD] ? drawing.map : null };
-}
-
-/** What can be said of guessing: "offer", "asked", "told" or "none". */
+/** What can be said of guessing: "offer", "awaited", "asked" for a square, "several" where none is that important, "told" or "none". */
 export function stateOf({ verb, live, result, whole, guess, found, doubt }) {
   const { predictions } = whole ?? { predictions: [] };
   const canGuess = doubt === "sure" && predictions[0]?.scores === "softmax" && predictions.length > 1;
   if (verb !== "rub" || live || !result || !canGuess || result.dropped.length || result.silent.length) return "none";
-  if (guess) return guess.patch === null ? "asked" : "told";
-  return found ? "none" : "offer";
+  if (!guess) return found ? "none" : "offer";
+  if (!guess.losses) return "awaited";
+  if (guess.patch !== null) return "told";
+  return Math.exp(-Math.max(...guess.losses)) < DECISIVE ? "asked" : "several";
 }
 
-/** The square that is needed most, beside the one that was marked. */
+/** Whether the square that was marked is the one that is needed most, and why. */
 export function toldOf({ result, guess: { patch, losses } }) {
-  if (!losses) return translate("You marked {marked} …", { marked: placeOf(result, patch) });
-  const most = losses.reduce((best, loss, i) => (loss > losses[best] ? i : best), 0);
+  const most = losses.indexOf(Math.max(...losses));
   const { label, probability, scores } = result.predictions[0];
   const left = formatProbability(probability * Math.exp(-losses[most]), scores);
   const values = { place: placeOf(result, most), label, left };
-  if (losses[most] < SLIGHT)
-    return translate("It needs no single square: without any one of them {label} keeps {left}.", values);
   return most === patch
-    ? translate("Right: it needs *{place}* most. Without it {label} keeps {left}.", values)
-    : translate("Not this one: it needs *{place}* most. Without it {label} keeps {left}.", values);
+    ? translate("Right: without *{place}*, {label} keeps only {left}.", values)
+    : translate("Wrong: without *{place}*, {label} keeps only {left}.", values);
 }
 
-export const QUESTION = english("Guess: which square does it need most? Mark it.");
+/** What follows the answer then: what is asked, or what to do instead. */
+export const ASKED = {
+  asked: english("Guess: which square does it need most? Mark it."),
+  several: english("No single square decides. Rub out the few that do."),
+  awaited: "",
+  told: "",
+};

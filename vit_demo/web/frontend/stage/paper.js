@@ -111,7 +111,7 @@ export function paintPaper(canvas, /** @type {number[]} */ [width, height], look
   if (hovered !== null && seen === 0) outlinePatch(context, patchBox(hovered, place, result), 1);
 }
 
-/** Threads from a square to those it looks at most, as thick as its attention, over a painted picture. */
+/** Threads from a square to those it looks at most, itself among them, as thick as its attention, over a painted picture. */
 export function paintThreads(canvas, /** @type {number[]} */ [width, height], result, from, map, colour) {
   const context = canvas.getContext("2d");
   const middle = (patch) => {
@@ -119,17 +119,19 @@ export function paintThreads(canvas, /** @type {number[]} */ [width, height], re
     return [place.left + place.width / 2, place.top + place.height / 2];
   };
   const [startX, startY] = middle(from);
+  const loop = Math.min(16, (0.2 * height) / result.rows); // the radius of a thread to itself
   context.lineCap = "round";
   context.strokeStyle = context.fillStyle = colour;
   context.globalAlpha = 0.8;
   for (const [patch, share] of map.entries()) {
-    if (patch === from || share < THREAD / map.length) continue;
+    if (share < THREAD / map.length) continue;
     const [x, y] = middle(patch);
     const bend = [(startX + x) / 2 + 0.16 * (y - startY), (startY + y) / 2 - 0.16 * (x - startX)];
     context.lineWidth = Math.max(1, THREAD_WIDTH * share);
     context.beginPath();
     context.moveTo(startX, startY);
-    context.quadraticCurveTo(bend[0], bend[1], x, y);
+    if (patch === from) context.arc(startX, startY - loop, loop, 0.5 * Math.PI, 2.5 * Math.PI);
+    else context.quadraticCurveTo(bend[0], bend[1], x, y);
     context.stroke();
   }
   context.globalAlpha = 1;

@@ -88,7 +88,7 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
     isOwn: sketch.isOwn(),
     taught: taughtOf(result),
     invites: stage.isInvited,
-    guess: guessOf(stage, result, drawing),
+    guess: guessOf(stage, result),
     isFilm: Boolean(stage.film),
     found: result && parts.challenge.found(),
     wasTurned: result === stage.result ? stage.turns.was : stage.turns.is,
@@ -155,7 +155,7 @@ function writeFrame(stage, frame, drawing) {
   host.classList.toggle("guessing", frame.guess === "asked");
   find(".guess").hidden = frame.guess !== "offer";
   const send = find(".send");
-  if (isNew(send, [drawing?.result.run, frame.isFlip])) setText(send, english("Send it"));
+  if (isNew(send, [drawing?.result.run, frame.isFlip])) setText(send, english("Send a picture of it"));
   send.hidden = !frame.isFlip || !host.querySelector(".chapter.download");
   const teach = find(".teach-it");
   teach.hidden = !frame.why || !host.querySelector(".chapter.teach");

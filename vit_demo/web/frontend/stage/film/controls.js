@@ -5,7 +5,6 @@ import { make, makeButton, setText } from "../../shared/dom.js";
 import { english, plain, translate } from "../../shared/language.js";
 import { placeOf } from "../format.js";
 import { titleOf } from "../views/steps/texts.js";
-import { threadsAt } from "./plan.js";
 import { styles } from "./styles.js";
 
 const ICONS = {
@@ -17,19 +16,22 @@ const ICONS = {
   close: "M6 6l12 12M18 6 6 18",
 };
 const LABELS = { play: english("Play"), pause: english("Pause"), again: english("Play again") };
-const NOTE = english(
-  "In the stripes violet is above 0, orange below. Touch a thread or a token to read more about it, or a square of the picture to follow it.",
-);
+const NOTE = english("Touch anything to read what it is.");
+const CARD = 264; // CSS pixels, its width
+const AWAY = 14; // of the card from what it is about
 
 const icon = (name) => `<svg viewBox="0 0 24 24" aria-hidden="true"><path d="${ICONS[name]}" /></svg>`;
 
 /** Makes them in a stage; `act` is {step(by), toggle(), close(), follow(isSquare), open(), openAll(), trick(), save(), seek(time), comeBack()}. */
 export function createControls({ find, host, picture }, act) {
   host.append(make("style", { textContent: styles }));
-  const [front, faces] = ["front", "faces"].map((name) =>
-    make("canvas", { className: `film ${name}`, ariaHidden: "true" }),
-  );
-  picture.append(front, faces);
+  const [front, faces] = ["front", "faces"].map((name) => make("canvas", { className: `film ${name}` }));
+  front.ariaHidden = "true";
+  const parts = english("The picture of the film: the arrows up and down lead through what it shows");
+  Object.assign(faces, { tabIndex: 0, role: "application", ariaLabel: parts });
+  const about = make("p");
+  const card = make("div", { className: "film-card", hidden: true }, about);
+  picture.append(front, faces, card);
   const slider = make("input", { type: "range", min: 0, step: "any", ariaLabel: english("Moments of the film") });
   const tool = (name, label, onclick) =>
     makeButton(onclick, { className: "tool", ariaLabel: label, title: label, innerHTML: icon(name) });
@@ -54,8 +56,7 @@ export function createControls({ find, host, picture }, act) {
     makeButton(act.trick, { className: "link" }, english("Can you make it say something else?")),
   ];
   const back = makeButton(act.comeBack, { className: "link film-back" }, english("Back to the film"));
-  const threads = make("p");
-  const note = make("div", { className: "film-note" }, ...ways, threads, make("p", {}, NOTE));
+  const note = make("div", { className: "film-note" }, ...ways, make("p", {}, NOTE));
   const news = make("p", { className: "visually-hidden film-spoken", ariaLive: "polite" });
   find(".explore").append(acts, line, note, news);
   slider.addEventListener("input", () => act.seek(Number(slider.value)));
@@ -66,8 +67,28 @@ export function createControls({ find, host, picture }, act) {
     setText(keep, english("Picture saved."));
   }
 
-  /** Writes a moment. */
-  function write({ result, film }, moment, { time, isPlaying, query }) {
+  /** Shows beside its place what was touched, {words, at}, or nothing; its link comes with it. */
+  function show(touched) {
+    if (Boolean(touched) === card.hidden) {
+      const hadFocus = card.contains(document.activeElement);
+      card.hidden = !touched;
+      if (touched) card.append(more);
+      else from.after(more);
+      if (hadFocus) faces.focus({ preventScroll: true });
+    }
+    if (!touched) return;
+    setText(about, touched.words);
+    const { clientWidth: width, clientHeight: height } = picture;
+    const [wide, [x, y]] = [Math.min(CARD, width), touched.at];
+    card.style.width = `${wide}px`;
+    const high = card.offsetHeight;
+    const top = y + AWAY + high <= height ? y + AWAY : Math.max(0, y - AWAY - high);
+    const left = Math.min(width - wide, Math.max(0, x - wide / 2));
+    Object.assign(card.style, { left: `${left}px`, top: `${top}px` });
+  }
+
+  /** Writes a moment, and the card of what was touched in it, if any. */
+  function write({ result, film }, moment, { time, isPlaying, query, touched }) {
     const { beat } = moment;
     const isEnd = beat.kind === "end";
     const share = (at) => `${(100 * at) / film.seconds}%`;
@@ -90,19 +111,22 @@ export function createControls({ find, host, picture }, act) {
     setText(ofSquare, square ? translate("From {place}", { place: square }) : english("From a square"));
     ofAll.ariaPressed = String(query === null);
     ofSquare.ariaPressed = String(query !== null);
-    const { step } = beat.step;
+    from.style.visibility = moment.index > 1 ? "" : "hidden"; // before it has joined nobody knows the class token
+    show(touched);
+    const { step } = (touched ?? beat).step;
     const place = { step: step + 1, title: titleOf(step) };
     setText(more, translate("More in step {step} ›", place));
     more.ariaLabel = more.title = translate("More in step {step}: {title}.", place);
-    setText(threads, threadsAt(film, moment));
     if (keep.hidden) setText(keep, english("Save this picture"));
     keep.hidden = !isEnd;
-    more.hidden = isEnd; // then all of them are offered
+    more.hidden = isEnd && !touched; // then all of them are offered
     for (const [i, button] of ways.entries()) button.hidden = !isEnd || (i > 0 && !result.predictions.length);
-    if (film.beats !== beats || news.dataset.beat !== String(beat.start)) setText(news, beat.spoken);
-    news.dataset.beat = String(beat.start);
+    const said = `${beat.start} ${touched?.words ?? ""}`;
+    if (film.beats !== beats || news.dataset.said !== said) setText(news, touched ? plain(touched.words) : beat.spoken);
+    news.dataset.said = said;
     ({ beats } = film);
   }
 
-  return { front, faces, toggle, back, write, has: (node) => line.contains(node) || acts.contains(node) };
+  const has = (node) => [line, acts, faces, card].some((each) => each.contains(node));
+  return { front, faces, toggle, back, write, has, isPicture: (node) => node === faces || card.contains(node) };
 }

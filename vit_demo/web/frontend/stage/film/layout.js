@@ -3,7 +3,7 @@
 // level to which the token that collects goes down. And what of it is at a place.
 
 import { fitInside, patchAt } from "../../shared/geometry.js";
-import { between, boxBetween, ease } from "./threads.js";
+import { between, boxBetween, curveAt, curvesAt, ease, pointOf } from "./curves.js";
 
 const GAP = 14; // CSS pixels between the picture and the tokens, and these and the blocks
 const EDGE = 12; // to the right of the tokens, for the line that names their strips and the one to the answer
@@ -92,16 +92,27 @@ export function pictureAt({ whole, large, seen }, flown, gone) {
   return /** @type {any} */ ({ ...boxBetween(from, seen, ease(gone / 0.6)), top });
 }
 
-/** What is at a place: {patch} of the picture, {token}, or {block} of which there are threads; null for nothing. */
-export function partAt(layout, { result, film }, { depth, block }, x, y) {
-  const patch = patchAt(x, y, layout.seen, result);
-  if (patch !== null && film) return { patch };
+/** What is at a place: {patch} of the picture, {token} with its strip, or a curve of curves.js; null for nothing. */
+export function partAt(layout, scene, moment, x, y) {
+  if (!moment.index) return null; // the picture is whole
+  const { result } = scene;
+  const patch = moment.index > 1 ? patchAt(x, y, layout.seen, result) : null;
+  if (patch !== null) return { patch };
   const isNear = (token) => {
     const cell = layout.cell(token);
     return Math.abs(x - cell.x) <= layout.grid.width / 2 && y >= cell.y && y <= cell.bottom;
   };
   const token = Array.from({ length: result.numTokens }, (_, i) => i).find(isNear);
-  if (token !== undefined) return { token };
-  const level = Math.floor((y - layout.top) / layout.space);
-  return level >= 0 && level < Math.max(depth, block + 1) && level < result.numBlocks ? { block: level } : null;
+  return token === undefined ? curveAt(curvesAt(layout, scene, moment), x, y) : { token };
+}
+
+/** What the keys lead through at a moment, each {part, at}: the newest curves, then the tokens. */
+export function partsAt(layout, scene, moment) {
+  if (!moment.index) return [];
+  const tokens = Array.from({ length: scene.result.numTokens }, (_, token) => {
+    const { x, bottom } = layout.cell(token);
+    return { part: { token }, at: [x, bottom] };
+  });
+  const newest = curvesAt(layout, scene, moment).filter(({ block }) => block === moment.block);
+  return [...newest.map((part) => ({ part, at: pointOf(part.points, 0.5) })), ...tokens];
 }

@@ -8,9 +8,10 @@ import { createReplyCache } from "../../shared/requests.js";
 import { probabilityOf } from "../format.js";
 import { isStill } from "../motion.js";
 import { change, choicesOf, chooseMode, redraw } from "../stage.js";
+import { explain } from "./card.js";
 import { createControls } from "./controls.js";
 import { write } from "./labels.js";
-import { layoutOf, levelsAt, partAt } from "./layout.js";
+import { layoutOf, levelsAt, partAt, partsAt } from "./layout.js";
 import { paintMoment } from "./painting.js";
 import { attentionOf, decodeFilm, filmOf, frameAt, momentOf, restOf, sceneBefore } from "./plan.js";
 
@@ -36,13 +37,16 @@ export function createFilm(stage, request) {
   let written = ""; // what the scene is made from; "" before its numbers are there
   let [time, last, isPlaying] = [0, 0, false];
   let moment = /** @type {any} */ (null);
+  let card = /** @type {any} */ (null); // what was touched: {part, at, time}, until the film goes on
+  let awaited = /** @type {(() => void)[]} */ ([]); // what was asked of the film before its numbers were there
+  let isDocked = false; // whether all settings stood open beside the picture
 
   const controls = createControls(stage, {
     step: (by) => step(by),
     toggle: () => (isPlaying ? pause() : play()),
     close: () => close(),
     follow: (isSquare) => follow(isSquare ? squareOf() : null),
-    open: () => open(moment.beat.step),
+    open: () => open((card ? explain(scene, moment, card.part) : moment.beat).step),
     openAll: () => open({ step: 0 }),
     trick: () => chooseMode(stage, "rub"),
     save: () => saveLast(scene),
@@ -65,14 +69,16 @@ export function createFilm(stage, request) {
 
   function follow(next) {
     if (!written || next === query || (next !== null && result.tokenOf[next] < 0)) return;
-    query = next;
+    [query, card] = [next, null];
     redraw(stage);
   }
 
   function begin() {
     result = stage.result;
     if (!result) return;
-    [scene, moment, query, time, written] = [sceneBefore(result), null, null, 0, ""];
+    if (stage.film !== film) isDocked = !find(".drawer").hidden;
+    find(".drawer").hidden = true;
+    [scene, moment, query, time, written, card, awaited] = [sceneBefore(result), null, null, 0, "", null, []];
     isPlaying = !isStill();
     stage.film = film;
     stage.moments.scrub(null);
@@ -85,6 +91,7 @@ export function createFilm(stage, request) {
     if (stage.film !== film) return;
     const isInside = controls.has(document.activeElement);
     stage.film = null;
+    find(".drawer").hidden = !isDocked;
     if (host.classList.contains("filming")) glide(() => host.classList.remove("filming"));
     setText(find(".tour"), english("See how it gets there"));
     if (isInside) find(".tour").focus({ preventScroll: true });
@@ -110,7 +117,28 @@ export function createFilm(stage, request) {
     redraw(stage);
   }
 
-  const step = (by) => scene && seek(restOf(scene.film, moment.index + by));
+  /** Does it as soon as there are numbers. */
+  const soon = (act) => {
+    if (written) act();
+    else if (scene) awaited.push(act);
+  };
+
+  const step = (by) => soon(() => seek(restOf(scene.film, momentOf(scene.film, time).index + by)));
+
+  /** Explains a part where it is; the film waits meanwhile. */
+  function touch(given) {
+    isPlaying = false;
+    card = given && { ...given, time };
+    redraw(stage);
+  }
+
+  /** Explains the next part, or the one before. */
+  function lead(by) {
+    const parts = partsAt(layout, scene, moment);
+    const at = parts.findIndex(({ at }) => String(at) === String(card?.at));
+    const next = parts[at + by] ?? parts.at(by < 0 ? -1 : 0);
+    if (next) touch(next);
+  }
 
   /** Opens one of the eight steps below, about what is given of it; the film waits where it is, and the step leads back to it. */
   function open(given) {
@@ -139,15 +167,18 @@ export function createFilm(stage, request) {
       scene = { result, numbers, query, film: filmOf({ result, numbers, query, end: given.headline.text }) };
       if (!written && isStill()) time = restOf(scene.film, 0);
       written = key;
+      for (const act of awaited.splice(0)) act();
     }
     if (!host.classList.contains("filming")) return given;
     const now = performance.now();
     if (isPlaying) time = Math.min(scene.film.seconds, time + Math.min(LONGEST, (now - last) / 1000));
     last = now;
     if (written && time >= scene.film.seconds) isPlaying = false;
-    moment = momentOf(scene.film, time);
+    if (card?.time !== time) card = null;
+    moment = { ...momentOf(scene.film, time), part: card?.part };
     drawing.choices = { ...drawing.choices, block: Math.max(0, moment.block) }; // which is outlined below
-    controls.write(scene, moment, { time, isPlaying, query });
+    const touched = card && { ...card, ...explain(scene, moment, card.part) };
+    controls.write(scene, moment, { time, isPlaying, query, touched });
     return frameAt(given, scene, moment);
   }
 
@@ -228,15 +259,12 @@ export function createFilm(stage, request) {
   faces.addEventListener("click", (event) => {
     if (!scene || !moment) return;
     const box = picture.getBoundingClientRect();
-    const part = partAt(layout, scene, moment, event.clientX - box.left, event.clientY - box.top);
-    if (!part) return step(1);
-    if (part.patch !== undefined) return moment.index > 1 ? follow(part.patch) : open({ step: 0, patch: part.patch });
-    if (part.block !== undefined) {
-      const fromClassToken = query === null && result.hasClassToken;
-      return open({ step: 3, block: part.block, head: 0, fromClassToken, ...(query !== null && { patch: query }) });
-    }
-    const patch = result.tokenOf.indexOf(part.token);
-    open(patch < 0 ? { step: 2 } : { step: 1, patch });
+    const at = [event.clientX - box.left, event.clientY - box.top];
+    const part = written ? partAt(layout, scene, moment, at[0], at[1]) : null;
+    if (part?.patch !== undefined) follow(part.patch);
+    else if (part) touch({ part, at });
+    else if (card) touch(null);
+    else step(1);
   });
   addEventListener(
     "keydown",
@@ -251,16 +279,19 @@ export function createFilm(stage, request) {
       )
         return;
       const isPressed = key === " " && target.closest("button, summary, a") && target !== toggle;
+      const isInPicture = Boolean(written) && controls.isPicture(target);
       const act = {
         ...{
-          Escape: close,
+          Escape: () => (card ? touch(null) : close()),
           ArrowLeft: () => step(-1),
           ArrowRight: () => step(1),
           PageUp: () => step(-1), // which a presenter's clicker sends
           PageDown: () => step(1),
-          Home: () => seek(restOf(scene.film, 0)),
+          Home: () => soon(() => seek(restOf(scene.film, 0))),
+          End: () => soon(() => seek(scene.film.seconds)),
         },
-        ...{ End: () => seek(scene.film.seconds), " ": () => (isPlaying ? pause() : play()) },
+        ...{ " ": () => (isPlaying ? pause() : soon(play)) },
+        ...(isInPicture && { ArrowUp: () => lead(-1), ArrowDown: () => lead(1) }),
       }[key];
       if (!act || isPressed) return;
       event.preventDefault();
@@ -273,15 +304,17 @@ export function createFilm(stage, request) {
     ...{ begin, close, frame, paint, seek, step },
     /** Goes to where a block is over. */
     toBlock: (block) =>
-      scene &&
-      seek(
-        restOf(
-          scene.film,
-          scene.film.beats.findLastIndex((each) => each.block === block),
-        ),
-      ),
-    /** For tests: the numbers, the plan and the moment. */
-    now: () => ({ ...scene, moment: written && moment, time, isPlaying }),
+      soon(() => {
+        const { beats } = scene.film;
+        seek(
+          restOf(
+            scene.film,
+            beats.findLastIndex((each) => each.block === block),
+          ),
+        );
+      }),
+    /** For tests: the numbers, the plan, the moment and what was touched. */
+    now: () => ({ ...scene, moment: written && moment, time, isPlaying, card }),
   };
   return film;
 }

@@ -1,24 +1,25 @@
 // @ts-check
-// Says on the picture what it shows: the token that is followed, the strips, what it attends to in itself, and the threads drawn as one.
+// Says on the picture what it shows: the token that is followed, stripes, arrows, threads, what it attends to in itself, and those drawn as one.
 
 import { translate } from "../../shared/language.js";
 import { formatShare } from "../format.js";
+import { othersOf } from "./card.js";
+import { arrowsOf, chosenOf, pointOf } from "./curves.js";
 import { fit, LINE, write } from "./labels.js";
 import { attentionOf } from "./plan.js";
-import { chosenOf } from "./threads.js";
 
 const MIDDLE = 7; // CSS pixels from the top to the middle of the names
 const NOTABLE = 0.06; // of the attention: a smaller share of the token's own needs no name
 const LEGIBLE = 10; // CSS pixels of letters, to the left; else they stand to the right, where threads pass
 
 /** Above the tokens the name of the one that is followed, and of the strips with a line to one of them. */
-export function paintNames({ front, colours }, layout, { film, numbers }, born, listed) {
+export function paintNames({ front, colours }, layout, { film }, born, listed) {
   const start = layout.collector.x - layout.grid.side / 2;
   front.globalAlpha = born;
   write(front, film.title, start, MIDDLE, { colour: colours.accentText, weight: 600, width: layout.width - start });
   if (listed <= 0) return;
   const used = born > 0 ? front.measureText(film.title).width + 16 : 0;
-  const words = translate("some of its {count} numbers", { count: numbers.width });
+  const words = translate("each square as numbers");
   const room = { width: layout.width - 14 - start - used };
   fit(front, words, room);
   const { x, y } = layout.lastOfRow;
@@ -41,12 +42,12 @@ export function paintNames({ front, colours }, layout, { film, numbers }, born, 
 /** Where beside a block's share of the token's own there is room: its top and height, between what is above and the answer. */
 function besideOwn(layout, block) {
   const end = layout.level(block) - (layout.space >= 36 ? 28 : 10);
-  const above = block ? layout.level(block - 1) + 18 : layout.seen.height + 2;
+  const above = block ? layout.level(block - 1) + 26 : layout.seen.height + 2;
   const start = block ? above : Math.max(above, Math.min(layout.top - 6, end - 34));
   return [start, end - start];
 }
 
-/** Beside the newest threads, and at the end beside those where it counts most, the token's own share and that of the rest. */
+/** Beside the newest threads, and at the end beside those where it counts most, the token's own share. */
 export function paintShares({ front, colours }, layout, { result, numbers, film }, { beat, share, block }) {
   const isEnd = beat.kind === "read" || beat.kind === "end";
   if (!isEnd && (beat.kind !== "collect" || share < 0.4)) return;
@@ -55,7 +56,7 @@ export function paintShares({ front, colours }, layout, { result, numbers, film 
   const selfish = isEnd ? owns.indexOf(Math.max(...owns)) : block;
   const own = owns[selfish];
   const { x } = layout.collector;
-  const look = { colour: colours.dim, halo: colours.surface };
+  const look = { colour: colours.accentText, halo: colours.surface }; // the colour of what is meant
   if (own >= NOTABLE) {
     const beside = Math.max(layout.radius, (own * layout.full) / 2) + 8;
     const words = translate("looks at itself: {share}", { share: formatShare(own) });
@@ -69,9 +70,33 @@ export function paintShares({ front, colours }, layout, { result, numbers, film 
       write(front, words, x + beside, y, { ...look, width: layout.width - x - beside });
     }
   }
-  const { isMany, rest, others } = chosenOf(attentions[block], film.collector);
-  if (!isMany) return;
-  const words = translate("the other {count} together: {share}", { count: others, share: formatShare(rest) });
-  const below = layout.level(block) + (layout.full * (1 - owns[block])) / 2 + 10;
-  write(front, words, x + 40, below, { ...look, width: layout.width - x - 60 });
+}
+
+/** Below the newest arrows what they are; below the newest threads what they are, and the share of those drawn as one. */
+export function paintCaptions({ front, colours }, layout, scene, { beat, share, block }) {
+  const { result, numbers, film } = scene;
+  const look = { colour: colours.text, halo: colours.surface, weight: 600 };
+  if (beat.kind === "look") {
+    const middles = arrowsOf(layout, scene, block).map(({ points }) => pointOf(points, 0.5));
+    const [x, y] = middles.reduce((lowest, each) => (each[1] > lowest[1] ? each : lowest));
+    const room = { width: layout.width - layout.collector.x - 2 * layout.radius };
+    fit(front, film.captions.look, { ...room, weight: 600 });
+    const half = front.measureText(film.captions.look).width / 2;
+    const left = Math.min(layout.width - 2 * half - 2, Math.max(layout.width - room.width, x - half));
+    return write(front, film.captions.look, left, Math.min(layout.height - 8, y + 14), { ...look, ...room });
+  }
+  const isEnd = beat.kind === "read" || beat.kind === "end";
+  if (!isEnd && (beat.kind !== "collect" || share < 0.4)) return;
+  const attention = attentionOf(numbers, result, block);
+  const { isMany, rest, others } = chosenOf(attention, film);
+  const x = layout.collector.x + layout.radius + 10;
+  const own = film.collector < 0 ? 0 : attention[film.collector];
+  let y = layout.level(block) + (layout.full * (1 - own)) / 2 + 10;
+  const width = layout.width - x - 4;
+  if (!isEnd) {
+    write(front, film.captions.collect, x, y, { ...look, width });
+    y += 14;
+  }
+  const words = isMany && `${othersOf(others)}: ${formatShare(rest)}`;
+  if (words) write(front, words, x, y, { colour: colours.dim, halo: colours.surface, width });
 }

@@ -5,17 +5,16 @@ import { make } from "../../shared/dom.js";
 import { patchBox } from "../../shared/geometry.js";
 import { formatDecimals } from "../../shared/language.js";
 import { paintResult } from "../picture.js";
+import { arrowsOf, boxBetween, clamp, ease, MANY } from "./curves.js";
 import { fit } from "./labels.js";
 import { pictureAt } from "./layout.js";
-import { paintNames, paintShares } from "./names.js";
-import { attentionOf, pairsOf, tokensAt } from "./plan.js";
-import { boxBetween, clamp, ease, MANY, paintBundle, paintCollector, paintLine } from "./threads.js";
+import { paintCaptions, paintNames, paintShares } from "./names.js";
+import { attentionOf, tokensAt } from "./plan.js";
+import { paintBundle, paintCollector, paintLine } from "./threads.js";
 
 const RISE = 14; // CSS pixels of the arc on which a square flies
 const OPACITY = 0.85;
 const [STRONG, FAINT] = [0.75, 0.4]; // opacity of the strips' strongest colours, and of those of many tokens
-const THICKEST = 0.12; // of the side of a token's square, behind which an arrow would hide it
-const SIDEWAYS = 3; // from the middle of a token to where a thread leaves it, and on its other side is looked at
 const INK = "#17181c";
 
 const pictures = new WeakMap(); // numbers -> canvases of the picture under the attention of each block
@@ -60,12 +59,12 @@ function peaksOf({ components, tokens }) {
  * or one context twice, and `target` [x, y] is where the answer stands, or null.
  */
 export function paintMoment(on, layout, scene, moment, target = /** @type {any} */ (null)) {
-  const { beat, share, block, depth } = moment;
+  const { beat, share, block, depth, part } = moment;
   const kind = beat.kind;
   const isEnd = kind === "read" || kind === "end";
   const flown = kind === "cut" ? 0 : kind === "tokens" ? share : 1;
   const gone = kind === "join" ? clamp(share / 0.6) : block < 0 ? 0 : 1;
-  paintFaces(on, layout, scene, kind === "cut" ? share : 1, flown, gone, depth - 1);
+  paintFaces(on, layout, scene, kind === "cut" ? share : 1, flown, gone, depth - 1, part?.token);
   if (kind === "cut") return;
   const born = kind === "tokens" ? 0 : kind === "join" ? ease(share / 0.35) : 1;
   const levels = block < 0 ? 0 : block + Number(kind !== "look");
@@ -76,24 +75,26 @@ export function paintMoment(on, layout, scene, moment, target = /** @type {any} 
     paintBundle(on, layout, scene, b, {
       grown,
       end,
-      alpha: isNow ? 1 : isEnd ? 0.8 : on.isDark ? 0.5 : 0.36,
+      alpha: isNow ? 1 : isEnd ? 0.8 : (on.isDark ? 0.5 : 0.36) * (kind === "look" ? 0.5 : 1), // arrows lie over them
+      part,
     });
   }
   const looks = kind === "look" ? 1 : kind === "collect" ? 1 - ease(share / 0.14) : 0;
   const drawn = kind === "look" ? ease(share / 0.5) : 1;
-  if (looks) paintPairs(on, layout, scene, block, drawn, looks);
+  if (looks) paintPairs(on, layout, scene, block, drawn, looks, part);
   const isNew = kind === "collect" && depth > block ? 1 - clamp((share - 0.7) / 0.25) : 0;
   const listed = kind === "tokens" ? ease((share - 0.78) / 0.2) : 1;
   paintStrips(on, layout, scene, depth, listed, isNew);
   paintCollector(on, layout, scene, moment, born);
   paintNames(on, layout, scene, born, listed);
   paintShares(on, layout, scene, moment);
+  paintCaptions(on, layout, scene, moment);
   if (isEnd && target && scene.film.isRead)
     paintLine(on, layout, scene, target, kind === "read" ? ease(share / 0.6) : 1);
 }
 
 /** The picture, and its squares on their way to their tokens. */
-function paintFaces({ faces, colours }, layout, scene, cut, flown, gone, block) {
+function paintFaces({ faces, colours }, layout, scene, cut, flown, gone, block, touched) {
   const { result } = scene;
   const source = pictureOf(scene, block);
   const seen = pictureAt(layout, flown, gone);
@@ -136,7 +137,12 @@ function paintFaces({ faces, colours }, layout, scene, cut, flown, gone, block) 
   for (const [patch, token] of result.tokenOf.entries()) {
     if (token < 0) continue;
     const late = (0.3 * (token - numPrefix)) / result.numTokens;
-    paintFace(patch, layout.cell(token), ease((flown - 0.05 - late) / 0.45), colours.edge);
+    paintFace(
+      patch,
+      layout.cell(token),
+      ease((flown - 0.05 - late) / 0.45),
+      token === touched ? colours.accent : colours.edge,
+    );
   }
   const followed = collector < numPrefix ? -1 : result.tokenOf.indexOf(collector);
   if (followed >= 0 && flown === 1) paintFace(followed, layout.collector, 1, colours.accent);
@@ -153,7 +159,7 @@ export function paintStrips({ front, colours }, layout, scene, depth, alpha, isN
   const { side, width } = layout.grid;
   const high = layout.stripHeight / layout.cells;
   const wide = layout.isWritten ? 0.9 * width : side;
-  fit(front, "0", { width: wide });
+  fit(front, "\u22120.0", { width: wide - 4 }); // with a gap to the next
   front.textAlign = "center";
   front.textBaseline = "middle";
   for (let token = 0; token < result.numTokens; token++) {
@@ -186,42 +192,40 @@ export function paintStrips({ front, colours }, layout, scene, depth, alpha, isN
 const numberOf = (value) =>
   Math.abs(value) < 0.05 ? formatDecimals(0, 1) : formatDecimals(value, Math.abs(value) < 9.95 ? 1 : 0);
 
-/**
- * The strongest threads between squares, bent so that none hides another: from the middle of one that looks, to the left, an arrow to what
- * it looks at.
- */
-export function paintPairs({ faces, colours, isDark }, layout, { result, numbers }, block, grown, alpha) {
-  const arcs = pairsOf(numbers, result, block).map(({ from, to, share }) => {
-    const [start, end] = [layout.cell(from), layout.cell(to)];
-    return { start, end, share, away: Math.abs(end.x - start.x) };
-  });
-  const most = arcs[0].share;
-  const farthest = Math.max(...arcs.map(({ away }) => away), 1);
+/** The arrows between squares; those beside `part`, which was touched, are paler. */
+export function paintPairs(
+  { faces, colours, isDark },
+  layout,
+  scene,
+  block,
+  grown,
+  alpha,
+  part = /** @type {any} */ (null),
+) {
+  const arrows = arrowsOf(layout, scene, block);
   faces.lineCap = "butt";
-  const ink = isDark && result.pixelated ? INK : colours.text; // the theme turns a digit's colours
-  for (const { start, end, share, away } of arcs) {
-    const low = Math.max(start.bottom, end.bottom);
-    const depth = Math.min(14 + 1.4 * away, 14 + ((layout.height - low - 40) * away) / (0.75 * farthest));
-    const length = away + 2 * (depth + Math.abs(end.bottom - start.bottom));
-    const width = Math.max(0.8, Math.min(36 * share, THICKEST * layout.grid.side));
-    const [from, to, head] = [start.x - SIDEWAYS, end.x + SIDEWAYS, 5 + 0.8 * width];
+  const ink = isDark && scene.result.pixelated ? INK : colours.text; // the theme turns a digit's colours
+  for (const { points, from, to, share, width, head, length } of arrows) {
+    const [start, first, second, end] = points;
+    const isPale = part?.block === block && (part.from !== from || part.to !== to);
+    const strength = alpha * (isPale ? 0.3 : 1);
     faces.setLineDash(grown < 1 ? [length * grown, 2 * length] : []);
     faces.beginPath();
-    faces.moveTo(from, start.bottom);
-    faces.bezierCurveTo(from, low + depth, to, low + depth, to, end.bottom + head);
+    faces.moveTo(start[0], start[1]);
+    faces.bezierCurveTo(first[0], first[1], second[0], second[1], end[0], end[1]);
     for (const [colour, line, strong] of [
       [colours.paper, width + 3, 0.7], // so that it can be told from the squares that it crosses
-      [ink, width, 0.25 + 0.5 * (share / most)],
+      [ink, width, 0.25 + 0.5 * (share / arrows[0].share)],
     ]) {
-      Object.assign(faces, { strokeStyle: colour, lineWidth: line, globalAlpha: alpha * strong });
+      Object.assign(faces, { strokeStyle: colour, lineWidth: line, globalAlpha: strength * strong });
       faces.stroke();
     }
     if (grown < 1) continue;
     faces.fillStyle = ink;
     faces.beginPath();
-    faces.moveTo(to, end.bottom);
-    faces.lineTo(to - 0.6 * head, end.bottom + head);
-    faces.lineTo(to + 0.6 * head, end.bottom + head);
+    faces.moveTo(end[0], end[1] - head);
+    faces.lineTo(end[0] - 0.6 * head, end[1]);
+    faces.lineTo(end[0] + 0.6 * head, end[1]);
     faces.fill();
   }
   faces.setLineDash([]);

@@ -49,6 +49,8 @@ export const pairsOf = (numbers, result, block) => {
 };
 export const tokensAt = (numbers, result, depth) => part(numbers.tokens, depth, result.numBlocks + 1);
 
+const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
 /** How long it takes to read a text. */
 const reading = (text) => {
   const signs = plain(text).match(/[\u4e00-\u9fff]/g)?.length ?? 0;
@@ -59,7 +61,7 @@ const reading = (text) => {
  * The film of a result: {beats, seconds, numPrefix, collector, title, isRead, summary}. A beat is {kind, block, words, spoken, start, seconds, step}: `step` is
  * what a touch opens of the eight steps. `numbers` are decoded, `query` the square that is followed, or null; `end` is the
  * headline of the first screen. `collector` is the token that collects, -1 if it is none, but the average of all, `title` what it is called on the
- * picture, `isRead` whether the answer is read from it, `threads` what those of each block are, and `summary` what one has seen.
+ * picture, `isRead` whether the answer is read from it, `captions` what arrows and threads are, and `summary` what one has seen.
  *
  * @param {{result: any, numbers: any, query: number | null, end: string}} given
  */
@@ -77,7 +79,9 @@ export function filmOf({ result, numbers, query, end }) {
         : translate("average of all tokens");
   const values = { count, token, width: numbers.width, blocks: numBlocks, registers, read: readBy(result) };
   const beats = /** @type {any[]} */ ([]);
-  const threads = /** @type {string[]} */ ([]);
+  const collects = query !== null ? COLLECTS.square : hasClassToken ? COLLECTS.classToken : COLLECTS.all;
+  const place = query === null ? "" : placeOf(result, query);
+  const captions = { look: translate("squares look at each other"), collect: translate(collects, { place }) };
 
   function add(kind, text, more = {}) {
     const {
@@ -103,30 +107,35 @@ export function filmOf({ result, numbers, query, end }) {
   add("join", "", { words: join, step: { step: 2 } });
   for (let block = 0; block < numBlocks; block++) {
     const at = { block, step: { step: 3, block, head: 0, fromClassToken: collector === 0 && hasClassToken } };
-    const place = (each) => placeOf(result, tokenOf.indexOf(each));
+    const nameOf = (each) => placeOf(result, tokenOf.indexOf(each));
     const pairs = pairsOf(numbers, result, block);
     const inBlock = (text) => translate(text, { ...values, block: block + 1 });
     const least = (kind) => FIRST_BLOCKS[kind][block] ?? LEAST[kind];
     const [first] = pairs;
     if (first) {
-      const strongest = { from: place(first.from), to: place(first.to), share: formatShare(first.share) };
+      const strongest = { from: nameOf(first.from), to: nameOf(first.to), share: formatShare(first.share) };
       const spoken = translate("Strongest: {from} looks at {to}, {share}.", strongest);
-      const words = block ? inBlock(LOOK) : translate(FIRST_LOOK, { arrows: pairs.length });
-      add("look", "", { ...at, words, spoken, least: least("look"), pace: block ? 0 : 1 });
+      const words = block ? inBlock(BLOCK) : translate(FIRST_LOOK, { arrows: pairs.length });
+      add("look", "", {
+        ...at,
+        words,
+        spoken: `${sentence(captions.look)} ${spoken}`,
+        least: least("look"),
+        pace: block ? 0 : 1,
+      });
     }
     const attention = attentionOf(numbers, result, block);
     const most = attention.subarray(numPrefix).reduce((best, share, i, all) => (share > all[best] ? i : best), 0);
     const [answer] = answersAt(numbers, block + 1);
     const spoken = [
+      sentence(captions.collect),
       translate("Most from {place}: {share}.", {
-        place: place(most + numPrefix),
+        place: nameOf(most + numPrefix),
         share: formatShare(attention[most + numPrefix]),
       }),
       answer ? earlyWords(answer, result, block + 1) : "",
     ];
-    const words = inBlock(block ? COLLECT : FIRST_COLLECT);
-    const thickest = formatShare(Math.max(...attention.filter((_, i) => i !== collector)));
-    threads.push(translate(THREADS, { token, share: thickest }));
+    const words = inBlock(block ? BLOCK : FIRST_COLLECT);
     add("collect", "", { ...at, words, spoken: spoken.join(" "), least: least("collect"), pace: block ? 0 : 1 });
   }
   add("read", numbers.depths ? READ : READ_WITHOUT_CLASSES, { step: { step: 7 } });
@@ -137,9 +146,9 @@ export function filmOf({ result, numbers, query, end }) {
     seconds: beats.at(-1).start + beats.at(-1).seconds,
     numPrefix,
     collector,
-    title: query === null ? token : placeOf(result, query),
+    title: place || token,
     summary,
-    threads,
+    captions,
     isRead: query === null && (isRead(result) || !hasClassToken),
   };
 }
@@ -167,14 +176,19 @@ const CUT = english("The picture is cut into 1 square.|The picture is cut into {
 const CUT_WITHOUT = english(
   "The picture is cut into {squares} squares, of which 1 is gone.|The picture is cut into {squares} squares, of which {count} are gone.",
 );
-const TOKENS = english("Each becomes a *token*: {width} numbers.");
+const TOKENS = english("Each becomes {width} numbers: a *token*.");
 const REGISTERS = english(
   "A register comes with it, as scratch space.|{count} registers come with it, as scratch space.",
 );
-const FIRST_LOOK = english("Block 1: the squares *look at each other*; arrows show the {arrows} strongest.");
-const FIRST_COLLECT = english("Then the *{token}* collects: thicker threads, more attention.");
-const LOOK = english("Block {block} of {blocks}: the squares look at each other, the {token} *collects*.");
-const COLLECT = LOOK;
+const FIRST_LOOK = english("Block 1: arrows show *who looks at whom*, the {arrows} strongest.");
+const FIRST_COLLECT = english("Block 1: the thicker a thread, the more *attention*.");
+const BLOCK = english("Block {block} of {blocks}.");
+/** What the threads are, as it stands beside them. */
+const COLLECTS = {
+  classToken: english("the class token collects"),
+  square: english("{place} collects"),
+  all: english("what all tokens look at, on average"),
+};
 const READ = english("After block {blocks} the answer is read from {read}.");
 const READ_WITHOUT_CLASSES = english("After block {blocks} the description of the picture is read from {read}.");
 
@@ -191,7 +205,9 @@ function joining(result, query) {
       "One more joins, the *class token*. It has no square. This network reads something else at the end.",
     );
   }
-  return english("The *class token* joins them.");
+  return result.predictions.length
+    ? english("The *class token* joins: it collects the answer.")
+    : english("The *class token* joins: it describes the picture.");
 }
 
 /** What would be answered at the present moment, where what is said last has its block's number already. */
@@ -200,9 +216,6 @@ const nowWords = ({ label, probability }, { predictions: [first] }) =>
     label,
     probability: formatProbability(probability, first.scores),
   });
-
-/** What the threads of a block are. */
-const THREADS = english("Threads: what the *{token}* looks at, the thicker the more; now at most {share}.");
 
 /** What would be answered after so many blocks; only a tendency until the last. */
 export const earlyWords = ({ label, probability }, { predictions: [first] }, block) =>
@@ -258,9 +271,6 @@ export const restOf = ({ beats }, index) => {
   return start + (index >= beats.length - 1 ? 1 : REST) * seconds;
 };
 
-/** What the newest threads of a moment are; "" while there are none. */
-export const threadsAt = ({ threads }, { beat, block }) => threads[block - Number(beat.kind === "look")] ?? "";
-
 /** The first screen at a moment: its frame, with the headline of the film and the answers after the blocks that are over. */
 export function frameAt(frame, { result, numbers, film }, moment) {
   const { beat, depth } = moment;
@@ -272,7 +282,7 @@ export function frameAt(frame, { result, numbers, film }, moment) {
   return {
     ...frame,
     headline,
-    mechanism: isEnd ? "" : threadsAt(film, moment),
+    mechanism: "", // the film says it
     answers: isEnd ? frame.answers : answersOf(frame.answers, numbers, depth, result),
   };
 }

@@ -2,20 +2,22 @@
 // The look of the film, which comes with its code.
 
 export const styles = `
-.stage:not(.filming) :is(.film, .film-acts, .film-line, .film-note, .film-back) { display: none !important; }
+.stage:not(.filming) :is(.film, .film-acts, .film-line, .film-note, .film-back, .film-card) { display: none !important; }
 #columns .stage.filming.filming {
   .explore { grid-template-columns: minmax(0, 1fr) 320px; }
   .view { aspect-ratio: auto; height: var(--S); box-shadow: none; background: none; }
   :is(.picture, .nib, .outdated, .predictions .note, .blocks :is(.hint, .answers)) { visibility: hidden; }
   :is(.acts, .line, .meaning, .photo-ways) { display: none !important; }
-  .said { height: auto; }
-  .mechanism { display: none; font-size: 13px; line-height: 18px; }
-  .headline { min-height: 60px; font-size: 20px; line-height: 28px; }
+  .mechanism { display: none; }
+  .headline { font-size: 20px; line-height: 28px; }
   .headline .next-act { display: block; font-size: 16px; }
   .predictions .number:not(:empty) ~ .track i { transition: width 0.25s, height 0.25s; }
   .cells { grid-template-columns: repeat(var(--blocks), minmax(0, 72px)); }
   .film { position: absolute; max-width: none; border-radius: 0; cursor: pointer; }
   .film.front { pointer-events: none; }
+  .film.faces { outline: none; }
+  .view:has(> .faces:focus-visible) { outline: 2px solid var(--accent); outline-offset: 4px; }
+  .film-card { position: absolute; z-index: 1; box-sizing: border-box; padding: 8px 12px; border-radius: 10px; background: var(--raised); box-shadow: 0 0 0 1px var(--border-color-primary), 0 8px 24px rgb(0 0 0 / 18%); font-size: 13px; line-height: 18px; }
   .film-acts { grid-area: 3 / 1 / 4 / 2; display: flex; gap: 4px 16px; align-items: center; min-height: 40px; margin: 4px 0 8px; }
   .film-acts .switch { flex: 0 1 auto; min-width: 0; }
   .film-acts .switch button { min-width: 0; padding-inline: 8px; font-size: 13px; line-height: 16px; white-space: normal; }
@@ -32,23 +34,27 @@ export const styles = `
   @container (max-width: 879px) {
     .explore { grid-template-columns: minmax(0, 1fr) 236px; }
     .film-acts { column-gap: 8px; }
-    .headline { min-height: 84px; font-size: 18px; line-height: 24px; }
+    .headline { font-size: 18px; line-height: 24px; }
   }
   @container (max-width: 559px) {
     .explore > :is(.film-acts, .film-line, .film-note) { width: 100%; }
     .lesson .task { display: none; }
-    .explore.explore .said { display: block; order: 0; width: 100%; min-height: 104px; }
+    .explore.explore .said { display: block; order: 0; width: 100%; height: 104px; }
     .headline { min-height: 0; font-size: 16px; line-height: 20px; }
     .headline .next-act { font-size: 16px; }
-    .explore.explore .mechanism { display: block; }
     .view { width: 100%; }
     .all-classes { display: none; }
     .predictions:not(.fixed) .bars button { min-height: 28px !important; }
     .predictions:not(.fixed) .bars li.first { display: list-item !important; }
     .predictions:not(.fixed) .bars:has(li:nth-child(n + 4).first) li:nth-child(3) { display: none; }
     @media (max-height: 720px) { .predictions:not(.fixed) .bars:has(li:nth-child(n + 3).first) li:nth-child(2) { display: none; } }
+    @media (max-height: 720px) {
+      .explore { --S: min(100cqw, 100svh - 404px); }
+      .explore.explore .said { height: 84px; }
+    }
     .film-line { order: 3; margin-top: 0; }
     .film-acts { order: 4; margin: 0; }
+    .film-acts .switch { flex-basis: 224px; }
     .film-note { order: 7; margin-top: 16px; }
   }
   @media (pointer: coarse) {

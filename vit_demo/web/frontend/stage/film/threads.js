@@ -3,52 +3,30 @@
 
 import { formatProbability } from "../format.js";
 import { heatColour } from "../heatmapColours.js";
+import { between, ease, ownOf, threadsOf } from "./curves.js";
 import { write } from "./labels.js";
 import { answersAt, attentionOf } from "./plan.js";
-
-export const MANY = 40; // tokens from which on only the strongest threads are drawn, and the rest as one
-const STRONGEST = 12;
-
-export const clamp = (value) => Math.min(1, Math.max(0, value));
-export const ease = (value) => {
-  const share = clamp(value);
-  return share < 0.5 ? 2 * share * share : 1 - 2 * (1 - share) ** 2;
-};
-export const between = (from, to, share) => from + (to - from) * share;
-export const boxBetween = (from, to, share) =>
-  Object.fromEntries(Object.keys(from).map((name) => [name, between(from[name], to[name], share)]));
 
 const heat = (share) => {
   const [red, green, blue, alpha] = heatColour(share, 1);
   return `rgb(${red} ${green} ${blue} / ${Math.max(0.25, alpha)})`;
 };
 
-/** The tokens of whose attention there are threads of their own; `rest` is the share of the `others`, drawn as one. */
-export function chosenOf(attention, collector) {
-  const tokens = Array.from(attention.keys()).filter((token) => token !== collector);
-  const isMany = tokens.length >= MANY;
-  const chosen = isMany ? [...tokens].sort((a, b) => attention[b] - attention[a]).slice(0, STRONGEST) : tokens;
-  const sum = (list) => list.reduce((total, token) => total + attention[token], 0);
-  return { isMany, chosen, rest: sum(tokens) - sum(chosen), others: tokens.length - chosen.length };
-}
-
-/** The threads of a block, stacked to a bundle that is as high as all attention but the token's own, which comes from above. */
-export function paintBundle(on, layout, scene, block, { grown, end, alpha }) {
+/** Paints the threads of a block, and what the token looks at in itself; `part` is what was touched, beside which others are paler. */
+export function paintBundle(on, layout, scene, block, { grown, end, alpha, part }) {
   if (grown <= 0) return;
   const { faces, colours } = on;
-  const { result, numbers, film } = scene;
-  const attention = attentionOf(numbers, result, block);
-  const { full, radius } = layout;
-  const [x, y] = [layout.collector.x, layout.level(block)];
-  const own = film.collector < 0 ? 0 : attention[film.collector];
+  const { x, bottom } = layout.collector;
+  const alphaOf = ({ to }) => (part?.block !== block ? alpha : part.to === to ? 1 : 0.3 * alpha);
   faces.lineCap = "butt";
-  if (own > 0) {
-    const above = block ? layout.level(block - 1) + radius : layout.top - 8; // beside the tokens it would cover them
-    faces.globalAlpha = 0.6 * alpha;
+  const own = ownOf(layout, scene, block);
+  if (own.share > 0) {
+    const [[, above], , , [, y]] = own.points;
+    faces.globalAlpha = 0.6 * alphaOf(own);
     faces.strokeStyle = colours.accent;
     for (const [from, to, width] of [
-      [block ? above : layout.collector.bottom, above, 1],
-      [above, between(above, y, grown), Math.max(0.6, own * full)],
+      [block ? above : bottom, above, 1],
+      [above, between(above, y, grown), own.width],
     ]) {
       faces.lineWidth = width;
       faces.beginPath();
@@ -57,27 +35,16 @@ export function paintBundle(on, layout, scene, block, { grown, end, alpha }) {
       faces.stroke();
     }
   }
-  const { isMany, chosen, rest } = chosenOf(attention, film.collector);
-  const shown = chosen.sort((a, b) => layout.cell(a).x - layout.cell(b).x || a - b);
-  const threads = shown.map((token) => ({
-    ...layout.cell(token),
-    share: attention[token],
-    colour: heat(Math.sqrt(attention[token] / end)), // pale threads would be lost on paper
-  }));
-  if (isMany) threads.push({ x: layout.width - 8, bottom: layout.top - 6, y: 0, share: rest, colour: colours.rest });
-  let offset = (-full * (1 - own)) / 2;
-  for (const { x: from, bottom, share, colour } of threads) {
-    const width = full * share;
-    const to = y + offset + width / 2;
-    offset += width;
-    const length = 1.3 * Math.hypot(from - x, to - bottom);
-    faces.globalAlpha = alpha;
-    faces.strokeStyle = colour;
-    faces.lineWidth = Math.max(0.8, width);
+  for (const thread of threadsOf(layout, scene, block)) {
+    const [start, first, second, stop] = thread.points;
+    const length = 1.3 * Math.hypot(start[0] - x, stop[1] - start[1]);
+    faces.globalAlpha = alphaOf(thread);
+    faces.strokeStyle = thread.to === null ? colours.rest : heat(Math.sqrt(thread.share / end)); // pale threads would be lost on paper
+    faces.lineWidth = thread.width;
     faces.setLineDash(grown < 1 ? [length * grown, 3 * length] : []);
     faces.beginPath();
-    faces.moveTo(from, bottom);
-    faces.bezierCurveTo(from, between(bottom, to, 0.92), between(x, from, 0.62), to, x + radius * 0.7, to);
+    faces.moveTo(start[0], start[1]);
+    faces.bezierCurveTo(first[0], first[1], second[0], second[1], stop[0], stop[1]);
     faces.stroke();
   }
   faces.setLineDash([]);

@@ -11,7 +11,7 @@ import { curvesCsv, figureSvg, headsCsv } from "./tables.js";
 
 /** What can be saved: [name, words, what it is]. */
 const FILES = [
-  ["send", english("Send it"), english("a square picture with its sentence, and a link")],
+  ["send", english("Send a picture of it"), english("a square picture with its sentence, and a link")],
   ["png", "PNG", english("the heatmap with its caption and colour bar")],
   ["svg", "SVG", english("the same, to be edited")],
   ["json", "JSON", english("the map’s values, the method, the class and the model")],
@@ -95,7 +95,7 @@ export function create(card, { request, methods, curves }) {
     const sent = { files: [picture], text, ...(url && { url }) };
     if (navigator.canShare?.(sent)) {
       await navigator.share(sent).catch(() => {}); // who changes his mind
-      return english("Send it");
+      return english("Send a picture of it");
     }
     save(map, picture, "square.png");
     const done = url && (await copyText(url)) ? english("Picture saved, link copied.") : english("Picture saved.");
