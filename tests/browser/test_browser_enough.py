@@ -142,7 +142,7 @@ def test_who_changes_the_answer_is_told_with_how_many_squares_and_the_best_is_ke
     settle_address(page)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     with page.expect_download() as download:
-        headline.get_by_role("button", name="Send a picture of it").click()
+        headline.get_by_role("button", name="Send it").click()
     assert Image.open(download.value.path()).size == (1080, 1080)
     headline.get_by_text("Picture saved, link copied.").wait_for()
     link = page.evaluate("navigator.clipboard.readText()")

@@ -114,7 +114,7 @@ def test_the_pens_stand_at_the_picture_and_on_a_tablet_the_model_opens_over_it(
     page.locator("[data-pen=eraser]").wait_for(state="hidden")
     assert page.locator(".view").bounding_box() == view, "their place stays free"
     open_section(page, "Compare")
-    page.locator(".pad .tools").wait_for()
+    page.locator(".pad .pens").wait_for()
     page.set_viewport_size({"width": 1440, "height": 900})
     open_section(page, "Explore")
     page.locator("[data-mode=draw]").tap()

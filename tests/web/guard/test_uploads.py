@@ -6,13 +6,11 @@ import json
 import os
 import secrets
 import select
-import shutil
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
@@ -142,6 +140,7 @@ def test_requests_of_an_address_are_spread_over_time_and_those_of_others_are_not
 
 
 def test_old_uploads_are_deleted_and_the_oldest_when_the_folder_is_full(tmp_path, monkeypatch):
+    of_a_server = uploads.UploadCleaner()
     monkeypatch.setattr(uploads, "_folder", tmp_path)
 
     def put(age: float) -> Path:
@@ -157,46 +156,48 @@ def test_old_uploads_are_deleted_and_the_oldest_when_the_folder_is_full(tmp_path
     files = [put(age) for age in (300, 200, 100)]
     cleaner.clean(now)
     assert all(file.exists() for file in files)
-    monkeypatch.setattr(uploads, "UPLOAD_FOLDER_BYTES", 2 * len(png()))
+    cleaner.max_bytes = 2 * len(png())
     cleaner.clean(now)
     assert [file.exists() for file in files] == [False, True, True]
-    monkeypatch.setattr(uploads, "UPLOAD_FOLDER_BYTES", 1 << 30)
-    monkeypatch.setattr(uploads, "UPLOAD_FOLDER_FILES", 2)
+    cleaner.max_bytes = 1 << 30
+    cleaner.max_files = 2
     files.append(put(60))
     cleaner.clean(now)
     assert [file.exists() for file in files] == [False, False, True, True]
     uploads.read(files[2])  # used again, so it counts as new
     cleaner.clean(now + 3550)
     assert [file.exists() for file in files] == [False, False, True, False]
+    of_a_server.clean(now)  # which runs meanwhile, and has a folder of its own
     cleaner.clean(now + 2 * 3600)
     assert not files[2].exists() and example.exists(), "what was there at the start stays"
 
 
 def test_uploads_take_half_of_a_small_disk_at_most(tmp_path, monkeypatch):
     monkeypatch.setattr(uploads, "_folder", tmp_path)
-    free = [2 * len(png())]
-    small = SimpleNamespace(disk_usage=lambda path: SimpleNamespace(free=free[0]), rmtree=shutil.rmtree)
-    monkeypatch.setattr(uploads, "shutil", small)
     cleaner, now = uploads.UploadCleaner(), time.time()
+    cleaner.free_bytes = lambda: 2 * len(png())
     files = [tmp_path / name for name in ("old.png", "new.png", "newer.png")]
     for age, file in zip((300, 200, 100), files, strict=True):
         file.write_bytes(png())
         os.utime(file, (now - age, now - age))
     cleaner.clean(now)
     assert [file.exists() for file in files] == [False, True, True]
-    free[0] = 0
+    cleaner.free_bytes = lambda: 0
     cleaner.clean(now)
     assert [file.exists() for file in files] == [False, False, True], "something else fills it: half is given back"
 
 
 def test_a_full_disk_frees_itself_while_the_server_runs(monkeypatch):
+    class Full(uploads.UploadCleaner):
+        def free_bytes(self) -> int:
+            return 0
+
     monkeypatch.setattr(server, "UPLOADS_SECONDS", 0.05)
+    monkeypatch.setattr(uploads, "UploadCleaner", Full)  # of the next server: those that run have theirs
     with TestClient(asgi_app()):
         old = uploads.folder() / ("0" * 64) / "photo"
         old.parent.mkdir()
         old.write_bytes(png())
-        full = SimpleNamespace(disk_usage=lambda path: SimpleNamespace(free=0), rmtree=shutil.rmtree)
-        monkeypatch.setattr(uploads, "shutil", full)
         until(lambda: not old.exists())
 
 

@@ -149,6 +149,8 @@ class UploadCleaner:
     """Deletes old uploads, and the oldest ones if the folder is too large, but no file older than the cleaner."""
 
     def __init__(self) -> None:
+        self.max_bytes, self.max_files = UPLOAD_FOLDER_BYTES, UPLOAD_FOLDER_FILES
+        self._folder = folder()
         self._kept = set(self._files())
 
     def clean(self, now: float) -> None:
@@ -160,18 +162,22 @@ class UploadCleaner:
                 files.append((status.st_mtime, status.st_size, path))
         files.sort(reverse=True, key=lambda entry: entry[0])
         # Half of what the disk has for uploads, since it may be memory, and others may fill it.
-        most = min(UPLOAD_FOLDER_BYTES, (shutil.disk_usage(folder()).free + sum(size for _, size, _ in files)) // 2)
+        most = min(self.max_bytes, (self.free_bytes() + sum(size for _, size, _ in files)) // 2)
         total = 0
         for count, (changed, size, path) in enumerate(files, start=1):
             total += size
             is_old = now - changed > UPLOAD_LIFETIME_SECONDS
-            if path in self._kept or not (is_old or total > most or count > UPLOAD_FOLDER_FILES):
+            if path in self._kept or not (is_old or total > most or count > self.max_files):
                 continue
             path.unlink(missing_ok=True)
-        for path in folder().iterdir():
+        for path in self._folder.iterdir():
             with suppress(OSError):  # it holds files, or is one
                 if now - path.stat().st_mtime > EMPTY_SECONDS:
                     path.rmdir()
 
+    def free_bytes(self) -> int:
+        """What is left of the disk."""
+        return shutil.disk_usage(self._folder).free
+
     def _files(self) -> list[Path]:
-        return [path for path in folder().rglob("*") if path.is_file()]
+        return [path for path in self._folder.rglob("*") if path.is_file()]

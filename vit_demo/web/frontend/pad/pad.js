@@ -15,7 +15,7 @@ const AT_PICTURE = "(min-width: 901px), (min-width: 601px) and (min-height: 560p
  */
 export function createPad(element, { photos, onPhoto }) {
   const find = (selector) => element.querySelector(selector);
-  const [canvas, photo, file, tools] = [".paper", ".photo", "input", ".tools"].map(find);
+  const [canvas, photo, file, tools] = [".paper", ".photo", "input", ".pens"].map(find);
   const pens = [...tools.querySelectorAll("[data-pen]")];
   const [undo, clear] = ["undo", "clear"].map((name) => find(`[data-action=${name}]`));
   const paper = createPadCanvas(canvas);

@@ -155,7 +155,7 @@ function writeFrame(stage, frame, drawing) {
   host.classList.toggle("guessing", frame.guess === "asked");
   find(".guess").hidden = frame.guess !== "offer";
   const send = find(".send");
-  if (isNew(send, [drawing?.result.run, frame.isFlip])) setText(send, english("Send a picture of it"));
+  if (isNew(send, [drawing?.result.run, frame.isFlip])) setText(send, english("Send it"));
   send.hidden = !frame.isFlip || !host.querySelector(".chapter.download");
   const teach = find(".teach-it");
   teach.hidden = !frame.why || !host.querySelector(".chapter.teach");
