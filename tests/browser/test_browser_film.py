@@ -174,7 +174,7 @@ def check_numbers(page: Page) -> None:
             assert number == (written if 0.001 <= probability < 0.9995 else number) and number[0] in "<>0123456789"
         leading = max(depths[block + 1], key=depths[block + 1].__getitem__)
         assert page.locator(".bars .first .label").inner_text() == leading
-        assert f"Now the answer would be {leading}," in page.locator(".headline").inner_text()
+        assert f"So far the answer would be {leading}," in page.locator(".headline").inner_text()
 
 
 @pytest.mark.parametrize("size", [(390, 844), (390, 664)])

@@ -126,7 +126,7 @@ each("each sentence says what is seen: its number is that of the block, and what
     if (number) assert.equal(Number(number), moment.beat.block + 1);
     assert.ok(!/block/i.test(headline.next), headline.next);
     const [first] = answersAt(numbers, moment.depth);
-    if (moment.depth && first) assert.ok(headline.next.startsWith(`Now the answer would be *${first.label}*, `));
+    if (moment.depth && first) assert.ok(headline.next.startsWith(`So far the answer would be *${first.label}*, `));
     else assert.equal(headline.next, "");
   }
 });

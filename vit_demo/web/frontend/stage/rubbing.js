@@ -6,7 +6,7 @@ import { probabilityOf } from "./format.js";
 
 const ROPE = 12; // the logarithm of the odds at the end of the rope
 const LARGEST_ODDS = 1e6;
-const SLIGHT = 0.001; // change of a probability that is not worth a word
+const SLIGHT = 0.005; // change of a probability that is not worth a word
 
 /** The two leading classes of a result and their probabilities, in words. */
 export function leading({ predictions: [first, second] }) {

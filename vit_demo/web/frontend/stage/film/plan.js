@@ -210,9 +210,9 @@ function joining(result, query) {
     : english("The *class token* joins: it describes the picture.");
 }
 
-/** What would be answered at the present moment, where what is said last has its block's number already. */
-const nowWords = ({ label, probability }, { predictions: [first] }) =>
-  translate("Now the answer would be *{label}*, {probability}.", {
+/** What would be answered after the blocks so far, where what is said last has the number of the present one. */
+const wordsSoFar = ({ label, probability }, { predictions: [first] }) =>
+  translate("So far the answer would be *{label}*, {probability}.", {
     label,
     probability: formatProbability(probability, first.scores),
   });
@@ -277,7 +277,7 @@ export function frameAt(frame, { result, numbers, film }, moment) {
   const isEnd = beat.kind === "end";
   const [answer] = answersAt(numbers, depth);
   const isEarly = beat.block !== null && depth > 0 && answer;
-  const next = isEnd ? film.summary : isEarly ? nowWords(answer, result) : "";
+  const next = isEnd ? film.summary : isEarly ? wordsSoFar(answer, result) : "";
   const headline = isEnd ? { ...frame.headline, was: "", next } : { was: "", text: beat.words, next };
   return {
     ...frame,
