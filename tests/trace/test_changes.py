@@ -292,3 +292,21 @@ def test_weights_of_another_type_are_another_network():
     changes, module = Changes(), nn.Linear(2, 2)
     single = changes.state_of(module)
     assert changes.state_of(module) == single != changes.state_of(module.double())
+
+
+def test_images_of_a_batch_share_a_look_at_the_network_and_the_next_batch_sees_it_changed(monkeypatch) -> None:
+    module, images, looks = Choosing().eval(), torch.randn(4, 3, 32, 32), []
+    explainer = vit_demo.Explainer(module)
+    find = explainer._traced
+    monkeypatch.setattr(explainer, "_traced", lambda *shape: looks.append(shape) or find(*shape))
+    results = explainer.batch(images, batch_size=2)
+    for reads, part in zip(("mean", "first"), images.split(2), strict=True):
+        module.reads = reads
+        looks.clear()
+        found = [next(results), next(results)]
+        assert looks == 2 * [((32, 32), 3)], "once for both inputs, once for their pass"
+        with torch.no_grad():
+            np.testing.assert_allclose([one.logits for one in found], module(part), atol=1e-5)
+        assert [vit_demo.Explainer(module)(one).relevance().argmax() for one in part] == [
+            one.relevance().argmax() for one in found
+        ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal, NamedTuple, overload
 
 import torch
@@ -57,6 +57,8 @@ from vit_demo.words.texts import AS_TYPED
 GIVEN = "Its input was given, so this package prepared nothing."
 TRANSFORMED = "Its photo was prepared by the transform that was given."
 UNMEASURED = "That changes colours by more than a factor and an offset, so which number is black is assumed."
+
+NetworkOf = Callable[[tuple[int, int], int], tuple[Preset, TracedViT]]  # by the size and the channels of its input
 
 _presets: dict[str, Preset] = {}
 
@@ -171,10 +173,12 @@ class Explainer:
             InputError: If an argument is wrong, or an image cannot be used.
         """
         size = whole_number(batch_size, "The batch size", 1)
-        prepared = read_each(images, on_error, self.prepare)
+        network_of = cache(self._network)
+        prepared = read_each(images, on_error, partial(self.prepare, network_of=network_of))
         while part := list(itertools.islice(prepared, size)):
             for _, group in itertools.groupby(part, lambda one: one.given.pixels.shape):
                 yield from _run_together(list(group))
+            network_of.cache_clear()  # the caller may have changed it meanwhile
 
     @overload
     def maps(
@@ -231,8 +235,11 @@ class Explainer:
             return Named(self._preset, self._preset.check_patch_size(self._patch_size), str(self._place))
         return partial(self._run, (pixels.shape[2], pixels.shape[3]), pixels.shape[1])
 
-    def prepare(self, image: ImageSource | Tensor, source: Source) -> Prepared:
-        """The input of an image, before any pass; raises as when the image is explained."""
+    def prepare(self, image: ImageSource | Tensor, source: Source, network_of: NetworkOf | None = None) -> Prepared:
+        """The input of an image, before any pass; raises as when the image is explained.
+
+        ``network_of`` is what is asked for the network: for images of a batch one that asks once for each shape.
+        """
         if self._module is None:
             if isinstance(image, Tensor):
                 raise InputError("Tensors are for networks in memory: pass one as the model.")
@@ -242,7 +249,7 @@ class Explainer:
         pixels, picture = read_input(image, self._transform)
         height, width = (self._known.image_size,) * 2 if pixels is None else pixels.shape[1:]
         channels = channels_of(self._module) if pixels is None else len(pixels)
-        preset, network = self._network((height, width), channels)
+        preset, network = (network_of or self._network)((height, width), channels)
         if self._fit == "keep" and not network.structure.takes_any_size:
             raise PresetError(
                 'This network takes square pictures only: choose fit="crop" or "squash", or make it with '
