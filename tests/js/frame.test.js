@@ -58,6 +58,18 @@ const DOUBTS = [
   [0.1, 0.1, "unsure"], // an X, or a line
 ];
 
+const ENDS = { sure: "and says 7.", leans: "and leans to 7.", unsure: "and is unsure." };
+
+test("the sentence of the mechanism leans to no answer that is less likely than all others together", () => {
+  for (const [seven, three, doubt] of DOUBTS) {
+    const dropped = [0, 1, 2];
+    const found = { patches: dropped, dropped };
+    const { mechanism } = frame({ verb: "rub", result: ten(seven, three, { dropped }), whole: ten(0.02, 0.95), found });
+    const ends = { ...ENDS, unsure: seven > three ? "and 7 leads." : "and 0 leads." };
+    assert.ok(plain(mechanism).endsWith(ends[doubt]), `${seven}, ${three}: ${mechanism}`);
+  }
+});
+
 test("one rule of doubt holds for every word and mark, whatever one does", () => {
   const verbs = { draw: [0], rub: [0, 3] };
   for (const [seven, three, doubt] of DOUBTS) {
@@ -76,8 +88,7 @@ test("one rule of doubt holds for every word and mark, whatever one does", () =>
         for (const [kind, pattern] of Object.entries(words)) {
           assert.equal(pattern.test(text), kind === doubt, `${where}: ${text}`);
         }
-        const ends = { sure: "and says 7.", leans: "and leans to 7.", unsure: "and is unsure." };
-        assert.ok(plain(mechanism).endsWith(ends[doubt]), `${where}: ${mechanism}`);
+        assert.ok(plain(mechanism).endsWith(ENDS[doubt]), `${where}: ${mechanism}`);
         assert.equal(answers.isUnsure, !isSure, where);
         const marks = line.kind === "rope" ? [line.left, line.right] : line.guesses.map((one) => one.isSure);
         if (line.kind === "strip") assert.deepEqual(marks, [isSure], where);

@@ -250,8 +250,9 @@ function mechanismOf({ result, doubt, isOwn, isTurned }) {
     sure: english("and says *{label}*."),
     leans: english("and leans to *{label}*."),
     unsure: english("and is unsure."),
+    leads: english("and *{label}* leads."), // where it has turned, which is not called unsure
   };
-  return `${begin} ${translate(end[isTurned && doubt !== "sure" ? "leans" : doubt], { label: first.label })}`;
+  return `${begin} ${translate(end[isTurned && doubt === "unsure" ? "leads" : doubt], { label: first.label })}`;
 }
 
 // The answers.
