@@ -69,11 +69,16 @@ def left_by(page, session: str) -> list[Any]:
     return list(page._queue.pending_messages_per_session[session]._queue)
 
 
+def under_way(page) -> set[str]:
+    """The sessions whose events Gradio has not ended, which is later than their last messages."""
+    return {each.session_hash for each in page._queue.event_ids_to_events.values()}
+
+
 def test_a_result_that_nobody_collects_is_dropped(page, monkeypatch):
     monkeypatch.setattr(visitor, "STREAM_SECONDS", 0.3)
     assert join(page, session_hash="nobody")[0] == 200
     until(lambda: [one.msg for one in left_by(page, "nobody")][-1:] == ["process_completed"])
-    wait_until_idle(page)
+    until(lambda: "nobody" not in under_way(page))
     *_, last = left_by(page, "nobody")
     assert last.success is False and "Nobody waited" in last.output["error"]
     event_checks.forget_ended(page)
@@ -115,14 +120,13 @@ def test_a_session_leaves_few_messages(page, monkeypatch):
 
 def test_sessions_that_have_ended_are_forgotten_before_gradio_drops_those_under_way(page, patient, monkeypatch):
     event_checks.forget_ended(page)
-    before = {each.session_hash for each in page._queue.event_ids_to_events.values()}  # left by other tests
+    before = under_way(page)  # left by other tests
     monkeypatch.setattr(event_checks, "MAX_SESSIONS", 5)
     assert join(page, session_hash="waits")[0] == 200
     bad = {"data": [1, 2, 3]}  # fails before its function is called
     for _ in range(20):
         assert join(page, **bad)[0] == 200
-        wait_for = {"waits"} | before
-        until(lambda kept=wait_for: {each.session_hash for each in page._queue.event_ids_to_events.values()} <= kept)
+        until(lambda: under_way(page) <= {"waits"} | before)
     assert len(page._queue.pending_messages_per_session) <= 5 + 2 + len(before)
     assert b"tabby cat" in request(page, "GET", "/gradio_api/queue/data?session_hash=waits")[2]
 

@@ -4,13 +4,14 @@ import io
 import json
 import logging
 import re
+import secrets
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.responses import JSONResponse
 
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.guard import bodies, log
+from vit_demo.web.guard import bodies, log, metrics
 from vit_demo.web.guard.metrics import Measured
 from vit_demo.web.guard.quota import Pace
 from vit_demo.web.requests.payload import data_url
@@ -119,16 +120,23 @@ def test_the_guard_says_it_as_well(page, monkeypatch):
 
 @pytest.fixture
 def lines(monkeypatch):
-    """What is logged as JSON."""
-    logger, stream = logging.getLogger("vit_demo"), io.StringIO()
+    """What is logged as JSON of requests that begin in this test, and of none."""
+    logger, stream, begun = logging.getLogger("vit_demo"), io.StringIO(), {""}
     handler = logging.StreamHandler(stream)
     handler.setFormatter(log.JsonLines())
+    handler.addFilter(lambda _: log.request_id.get() in begun)
     logger.addHandler(handler)
+
+    def begin(count: int) -> str:
+        begun.add(name := secrets.token_hex(count))
+        return name
+
+    monkeypatch.setattr(metrics, "token_hex", begin)
     monkeypatch.setattr(logging.getLogger("vit_demo.web.guard.metrics"), "level", logging.INFO)
     logging.getLogger("vit_demo.web.guard.metrics").manager._clear_cache()
 
     def wait_for(count: int) -> list[dict]:
-        until(lambda: stream.getvalue().count("\n") >= count)  # a request is logged after its response
+        until(lambda: stream.getvalue().count("\n") >= count)
         return [json.loads(line) for line in stream.getvalue().splitlines()]
 
     yield wait_for
@@ -198,6 +206,22 @@ def test_a_failure_is_one_line_with_the_id_of_its_request(page, lines, monkeypat
     error, line = lines(2)
     assert error["level"] == "ERROR" and "second" in error["traceback"] and "\x1b" not in error["traceback"]
     assert line["request"] == error["request"] and line["kind"] == "result"
+
+
+def test_who_has_the_whole_response_finds_it_counted(lines):
+    async def streaming(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"a", "more_body": True})
+        await send({"type": "http.response.body", "body": b"b"})
+
+    seen = []
+
+    async def send(message):
+        seen.append(len(lines(0)))
+
+    about = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": ("198.51.100.7", 5)}
+    asynchronous.run(Measured(streaming)(about, None, send))
+    assert seen == [0, 0, 1] and len(lines(1)) == 1
 
 
 def test_an_application_that_fails_counts_as_500(lines):

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from secrets import compare_digest, token_hex
+from typing import Any
 
 import prometheus_client as prometheus
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -70,8 +71,15 @@ class Measured:
             await self._app(scope, receive, send)
             return
         set_root(scope)
-        about, started, status = scope.setdefault("state", {}), time.perf_counter(), 499  # until there is a response
+        about, started = scope.setdefault("state", {}), time.perf_counter()
+        status, is_counted = 499, False  # until there is a response
         request_id.set(name := token_hex(8))
+
+        def count() -> None:
+            nonlocal is_counted
+            if not is_counted:
+                is_counted = True
+                _count(scope, about, status, time.perf_counter() - started)
 
         async def send_measured(message: Message) -> None:
             nonlocal status
@@ -81,6 +89,8 @@ class Measured:
                 if status in (429, 503):
                     wait = math.ceil(getattr(about.get("refusal"), "wait", 5.0))
                     headers.setdefault("retry-after", str(max(1, wait)))
+            elif message["type"] == "http.response.body" and not message.get("more_body"):
+                count()  # before its end is sent: who has the whole response finds it counted
             await send(message)
 
         try:
@@ -89,14 +99,18 @@ class Measured:
             status = 500
             raise
         finally:
-            route = ROUTES.match(path := path_of(scope))
-            kind = about.get("kind") or (route[1] if route else "other" if path.strip("/") else "page")
-            seconds, refusal = time.perf_counter() - started, str(about.get("refusal", ""))
-            _requests.labels(kind, status).inc()
-            _seconds.labels(kind).observe(seconds)
-            if refusal:
-                _refusals.labels(refusal.partition(":")[0]).inc()
-            method = scope["method"] if scope["method"] in ("HEAD", "OPTIONS", *OPEN_ROUTES) else "other"
-            fields = {"kind": kind, "method": method, "status": status, "ms": round(1000 * seconds, 1)}
-            fields |= {"refusal": refusal, "address": client_address(scope)}
-            logging.getLogger(__name__).info("request", extra={"fields": fields})
+            count()
+
+
+def _count(scope: Scope, about: dict[str, Any], status: int, seconds: float) -> None:
+    route = ROUTES.match(path := path_of(scope))
+    kind = about.get("kind") or (route[1] if route else "other" if path.strip("/") else "page")
+    refusal = str(about.get("refusal", ""))
+    _requests.labels(kind, status).inc()
+    _seconds.labels(kind).observe(seconds)
+    if refusal:
+        _refusals.labels(refusal.partition(":")[0]).inc()
+    method = scope["method"] if scope["method"] in ("HEAD", "OPTIONS", *OPEN_ROUTES) else "other"
+    fields = {"kind": kind, "method": method, "status": status, "ms": round(1000 * seconds, 1)}
+    fields |= {"refusal": refusal, "address": client_address(scope)}
+    logging.getLogger(__name__).info("request", extra={"fields": fields})
