@@ -23,6 +23,7 @@ RUNS: dict[str, tuple[list[str], dict[str, str]]] = {
     "busy": ([], {}),
     "four": (["-n", "4"], {}),
     "order": ([], {"VIT_DEMO_ORDER": str(time.time_ns())}),
+    "late": ([], {"VIT_DEMO_DELAYS": "1"}),
     "one": (["-n", "1"], {}),
 }
 """The options of pytest and the environment of each run; ``busy`` has four loops beside it, which never rest."""

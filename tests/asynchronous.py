@@ -1,6 +1,8 @@
 """Waiting in tests: for coroutines, and for what other threads do."""
 
 import asyncio
+import random
+import threading
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +42,18 @@ def run_in_no_time(coroutine: Coroutine[Any, Any, T]) -> T:
             return runner.run(coroutine)
 
     return at_once(work)[0]
+
+
+def delay_servers(seed: str) -> None:
+    """Makes servers slow at random: what their event loops call comes late, as on a machine that is busy just then."""
+    chance, main, run_now = random.Random(seed), threading.main_thread(), asyncio.Handle._run
+
+    def run_late(handle: asyncio.Handle) -> None:
+        if threading.current_thread() is not main and chance.random() < 0.03:
+            time.sleep(0.04 * chance.random())
+        run_now(handle)
+
+    asyncio.Handle._run = run_late
 
 
 def until(condition: Callable[[], object], pause: Callable[[float], object] = time.sleep) -> None:

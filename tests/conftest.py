@@ -28,6 +28,8 @@ from vit_demo.service.engine import _engines
 from vit_demo.trace import OwnViT, Trace, TracedViT
 from vit_demo.web.guard import compression, uploads
 
+from .asynchronous import delay_servers
+
 # Each process of pytest-xdist has its own range of ports: an MCP server cannot start again if another took its port.
 gradio.http_server.INITIAL_PORT_VALUE += 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 
@@ -86,8 +88,10 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_sessionstart() -> None:
-    """Fixtures of a whole module run on one thread, too."""
+    """Fixtures of a whole module run on one thread, too; servers are slow if ``VIT_DEMO_DELAYS`` has a seed."""
     torch.set_num_threads(1)
+    if seed := os.environ.get("VIT_DEMO_DELAYS"):
+        delay_servers(seed)
 
 
 @pytest.fixture(scope="session", autouse=True)

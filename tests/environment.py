@@ -6,7 +6,7 @@ from collections.abc import MutableMapping
 
 SETTINGS = ("VIT_DEMO_", "GRADIO_", "HF_", "HUGGING", "TRANSFORMERS_", "SPACE_", "SSL_CERT_", "REQUESTS_CA_")
 """What the names of settings begin with that would change what the package does."""
-OF_TESTS = {"VIT_DEMO_ORDER", "VIT_DEMO_EXAMPLES", "VIT_DEMO_CLICK_SEQUENCES"}
+OF_TESTS = {"VIT_DEMO_ORDER", "VIT_DEMO_DELAYS", "VIT_DEMO_EXAMPLES", "VIT_DEMO_CLICK_SEQUENCES"}
 
 
 def set_apart(environment: MutableMapping[str, str], home: str) -> None:

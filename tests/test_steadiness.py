@@ -31,6 +31,7 @@ RESTORED = "change it by monkeypatch, which restores it"
 CHANGES = {"update", "setdefault", "pop", "clear", "insert", "append", "remove"}
 
 ALLOWED = {
+    ("asynchronous.py", "time.sleep"): "delays on purpose",
     ("asynchronous.py", "time.monotonic"): "the only wait for a state, which gives up in the end",
     ("browser/stage_page.py", "asyncio.sleep"): "a reply of the server: work still goes on; the page asks again",
     ("browser/test_browser_random.py", "page.wait_for_timeout"): "clicks at random moments are what is tested",
