@@ -69,6 +69,10 @@ test("a map of zeros has the colour of 0, not an undefined one", () => {
   assertClose(pixels.subarray(0, 3), heatColour(0, 1).slice(0, 3), 0.51);
 });
 
+test("over a photo the scale begins with its average grey, paler by a share of white", () => {
+  assertClose(paintedColour(0, 0.7, { signed: false, paper: false }), Array(3).fill(0.7 * 128 + 0.3 * 255), 0.51);
+});
+
 test("the legend shows what is painted on paper, and runs over 0 for a map with signs", () => {
   const words = (colour) => `rgb\\(${colour.join(", ")}\\)`;
   for (const signed of [false, true]) {

@@ -7,7 +7,9 @@
 import { constants } from "../shared/constants.js";
 import { make, pixelCanvas, pixelsOf } from "../shared/dom.js";
 
-const PHOTO_GREY = 128; // what the legend lies over, as a photo can have any colour
+/** The share of white in the grey of a photo: over dark ones colours would look muddy. */
+export const PHOTO_WHITE = 0.3;
+const PHOTO_GREY = 128 + PHOTO_WHITE * (255 - 128); // what the legend lies over, as a photo can have any colour
 const LEGEND_STOPS = 16;
 
 /**
@@ -52,7 +54,7 @@ export function heatStops(opacity, { signed = false, paper = false } = {}) {
   });
 }
 
-/** The colour scale as a CSS gradient, as it is painted over paper, or over the grey of an average photo. */
+/** The colour scale as a CSS gradient, as it is painted over paper, or over an average photo. */
 export const heatGradient = (opacity, style) => `linear-gradient(to right, ${heatStops(opacity, style).join(", ")})`;
 
 /** The colour that a share of the scale's end has in the picture, over paper or grey. */

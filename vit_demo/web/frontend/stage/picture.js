@@ -2,7 +2,7 @@
 // The picture under its heatmap, with its grid and the marked patches, at the screen's own density.
 
 import { fitInside, middlePatch, neighbour, patchAt, patchBox } from "../shared/geometry.js";
-import { heatCanvas } from "./heatmapColours.js";
+import { heatCanvas, PHOTO_WHITE } from "./heatmapColours.js";
 
 const FINEST_GRID = 8; // CSS pixels; lines between smaller patches would hide the picture
 const SMALLEST_OUTLINE = 9; // CSS pixels
@@ -124,12 +124,14 @@ export function paintResult(canvas, size, result, look) {
   });
 }
 
-/** A photo's own colours are easily taken for those of the map. */
+/** Makes a photo a pale grey: its own colours are easily taken for those of the map. */
 function removeColours(context, width, height) {
   context.globalCompositeOperation = "saturation";
   context.fillStyle = "grey";
   context.fillRect(0, 0, width, height);
   context.globalCompositeOperation = "source-over";
+  context.fillStyle = `rgb(255 255 255 / ${100 * PHOTO_WHITE}%)`;
+  context.fillRect(0, 0, width, height);
 }
 
 export function paintGrid(context, { left = 0, top = 0, width, height }, { rows, columns, pixelated }) {
