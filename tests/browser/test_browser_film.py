@@ -110,6 +110,29 @@ def test_what_is_pressed_before_its_numbers_are_there_is_done_then(page: Page, a
     page.wait_for_function(f"({NOW}).moment.beat.kind === 'read' && !({NOW}).isPlaying")
 
 
+def test_what_is_pressed_before_its_code_is_there_is_done_then(page: Page, address: str) -> None:
+    page.emulate_media(reduced_motion="no-preference")
+    open_anew(page, f"{address}#{DIGIT}")
+    held: list[Route] = []
+    for keys, then in (
+        (("End", "ArrowLeft", " "), f"({NOW})?.moment.beat.kind === 'read' && !({NOW}).isPlaying"),
+        ((" ", "Escape"), f"!{STAGE}.film() && document.activeElement.matches('.tour')"),
+    ):
+        held.clear()
+        page.route("**/film.js", lambda route: held.append(route))
+        page.reload()
+        page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+        page.locator(".tour").click()
+        wait_until(page, lambda: bool(held))
+        for key in keys:
+            page.keyboard.press(key)
+        held[0].continue_()
+        page.wait_for_selector(".film-line", state="attached")
+        page.wait_for_function(then)
+        page.unroute("**/film.js")
+    assert page.evaluate("scrollY") == 0, "the page has not got them"
+
+
 def test_with_reduced_motion_it_is_a_row_of_steps(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 1366, "height": 768})
     begin(page, address)
