@@ -224,10 +224,14 @@ def test_a_phone_is_not_widened_and_nothing_is_cut_off(
             card = phone.locator(".film-card").bounding_box()
             if card:
                 assert card["x"] >= 0 and card["x"] + card["width"] <= 390 and card["y"] >= 0
-                assert card["y"] + card["height"] <= line["y"] + line["height"]
-                assert phone.locator(".film-card .link").evaluate(IN_SIGHT)
+                assert card["y"] + card["height"] <= view["y"], "what is touched is in sight"
+                assert phone.locator(".film-acts .more-of-step").evaluate(IN_SIGHT)
             phone.keyboard.press("ArrowRight")
         assert len(places) == 1, "nothing jumps"
+        phone.keyboard.press("End")
+        for way in (".keep", ".keep + .link"):
+            phone.locator(way).wait_for()
+            assert phone.locator(way).evaluate(IN_SIGHT), "what to do next"
 
 
 def test_at_the_start_the_answers_glide_from_where_they_are(window: Callable[..., Page], address: str) -> None:
@@ -278,7 +282,8 @@ def check_card(page: Page, card: Locator) -> None:
     for key in ("ArrowDown", "ArrowUp", "ArrowDown", "ArrowDown"):
         page.locator(".film.faces").press(key)
     card.wait_for()
-    at, box = page.evaluate(f"({NOW}).card.at"), page.locator(".view").bounding_box()
+    at, box, own = page.evaluate(f"({NOW}).card.at"), page.locator(".view").bounding_box(), card.bounding_box()
+    assert box and own and own["y"] >= box["y"] and own["y"] + own["height"] <= box["y"] + box["height"]
     words = card.locator("p").inner_text()
     assert words.startswith("Block 3: class token looks at ") and words.endswith(" of its attention.")
     wait_until(page, lambda: page.locator(".film-spoken").inner_text() == words)

@@ -7,7 +7,15 @@ import { useCatalogue } from "../../vit_demo/web/frontend/shared/language.js";
 import { explain } from "../../vit_demo/web/frontend/stage/film/card.js";
 import { curveAt } from "../../vit_demo/web/frontend/stage/film/curves.js";
 import { fit } from "../../vit_demo/web/frontend/stage/film/labels.js";
-import { layoutOf, levelsAt, partAt, partsAt, pictureAt } from "../../vit_demo/web/frontend/stage/film/layout.js";
+import {
+  keptFree,
+  layoutOf,
+  levelsAt,
+  partAt,
+  partsAt,
+  pictureAt,
+  placeOfCard,
+} from "../../vit_demo/web/frontend/stage/film/layout.js";
 import { paintCaptions, paintNames, paintShares } from "../../vit_demo/web/frontend/stage/film/names.js";
 import { paintPairs, paintStrips } from "../../vit_demo/web/frontend/stage/film/painting.js";
 import {
@@ -345,6 +353,32 @@ each("the picture says what is shown, inside it, at every size and moment", (one
         assert.equal(/grey: the other \d+ squares together, /.test(said), result.numTokens > 40, said);
         if (film.collector >= 0 && scene !== one) assert.match(said, /looks at itself: 80/);
       }
+});
+
+each("the card is on the picture, not on the square that it explains, and on as little of a curve as it can", (one) => {
+  const { result, film } = one;
+  for (const size of SIZES.slice(0, 3))
+    for (const [i, { kind }] of film.beats.entries()) {
+      const moment = momentOf(film, restOf(film, i));
+      const layout = layoutOf(size, one, levelsAt(moment, result));
+      for (const { part, at } of partsAt(layout, one, moment)) {
+        const [wide, high] = [264, part.points ? 90 : 130];
+        const free = keptFree(layout, one, moment, part);
+        const { left, top } = placeOfCard(size, [wide, high], free, at);
+        assert.ok(left >= 0 && top >= 0 && left + wide <= size[0] && top + high <= size[1]);
+        const covered = free[0].filter(([x, y]) => x > left && x < left + wide && y > top && y < top + high).length;
+        assert.ok(covered <= (part.points ? 5 : 0), `${kind} at ${size}: ${covered} of ${JSON.stringify(part)}`);
+      }
+    }
+});
+
+test("the card is beside what was touched, and not on what was said after a block", () => {
+  const at = (own, others) => placeOfCard([600, 400], [264, 100], [own, others], own[0]);
+  const below = at([[300, 100]], []);
+  assert.ok(Math.abs(below.left + 132 - 300) < 10 && below.top > 100 && below.top < 130);
+  const answers = Array.from({ length: 30 }, (_, i) => [20 * i, 180]);
+  const { top } = at([[300, 100]], answers);
+  assert.ok(top > 180 || top + 100 < 180);
 });
 
 each("a thread leaves the square that looks and has its arrow at the one that is looked at", (one) => {
