@@ -590,6 +590,10 @@ test("a square is guessed, and is right or wrong; what each leaves is told, and 
     assert.deepEqual([guess, headline.next], [state, next], text);
     assert.ok(plain(headline.text).endsWith(text), plain(headline.text));
   }
+  const hardly = rub({
+    guess: { patch: 2, losses: Float32Array.from({ length: 16 }, (_, i) => (i === 6 ? 1e-5 : 0)) },
+  });
+  assert.ok(plain(hardly.headline.text).endsWith("needs row 2, column 3 most, but alone that hardly counts."));
   const half = ten(0.52, 0.05, { confident: true });
   const least = frame({ verb: "rub", result: half, guess: { patch: 0, losses: losses(1.08) } });
   assert.equal(least.guess, "told", "another might lead with what is left");

@@ -55,9 +55,11 @@ export function toldOf(of) {
     formatProbability(Math.min(1, probability * Math.exp(-loss)), scores),
   );
   const values = { place: placeOf(result, most), label, own, left };
-  const told = stateOf(of) === "told" ? DECIDES : STAYS;
+  const told = /** @type {any} */ (stateOf(of) === "told" ? DECIDES : STAYS);
   if (most === patch) return translate(told.right, values);
-  return translate(told.wrong ?? (own === before ? STAYS.same : losses[patch] > 0 ? STAYS.less : STAYS.more), values);
+  if (told.wrong) return translate(told.wrong, values);
+  if (own === before) return translate(left === before ? STAYS.none : STAYS.same, values);
+  return translate(losses[patch] > 0 ? STAYS.less : STAYS.more, values);
 }
 
 const DECIDES = {
@@ -66,6 +68,9 @@ const DECIDES = {
 };
 const STAYS = {
   right: english("Right: it needs *{place}* most, but still says {label} without it: {left}."),
+  none: english(
+    "Without yours it still says {label}, as surely: {own}. It needs *{place}* most, but alone that hardly counts.",
+  ),
   same: english("Without yours it still says {label}, as surely: {own}. It needs *{place}* most: {left} without it."),
   less: english(
     "Without yours it still says {label}, a little less surely: {own}. It needs *{place}* most: {left} without it.",
