@@ -228,7 +228,7 @@ def test_a_phone_is_not_widened_and_nothing_is_cut_off(
                 assert phone.locator(".film-acts .more-of-step").evaluate(IN_SIGHT)
             phone.keyboard.press("ArrowRight")
         assert len(places) == 1, "nothing jumps"
-        phone.keyboard.press("End")
+        go_to(phone, "end")
         for way in (".keep", ".keep + .link"):
             phone.locator(way).wait_for()
             assert phone.locator(way).evaluate(IN_SIGHT), "what to do next"
