@@ -161,22 +161,26 @@ def test_who_changes_the_answer_is_told_with_how_many_squares_and_the_best_is_ke
     headline.get_by_text("The fewest known: 2.").wait_for()
 
 
-def guess_first(page: Page, url: str, *, asks: bool) -> None:
+def guess_first(page: Page, url: str) -> None:
+    """Marks the square in the second row and third column."""
     open_anew(page, url)
     page.locator("[data-mode=rub]").click()
     page.get_by_role("button", name="Guess first").click()
-    page.locator(".headline", has_text="Guess: which" if asks else "No single square decides.").wait_for()
-    assert page.locator(".stage.guessing").count() == int(asks)
-
-
-def test_a_guess_is_asked_where_one_square_decides_and_is_right_or_wrong(page: Page, address: str) -> None:
-    guess_first(page, f"{address}#digit=7&patch_size=7", asks=False)
-    assert page.locator(".meaning").is_visible() and page.get_by_role("button", name="Find the fewest").is_visible()
-    guess_first(page, f"{address}#digit=8&patch_size=7", asks=True)
+    page.locator(".headline", has_text="Guess: which").wait_for()
+    page.locator(".stage.guessing").wait_for(state="attached")
     assert page.locator(".blocks").is_hidden() and page.locator(".meaning").is_hidden(), "nothing tells it"
-    box = page.locator(".picture").bounding_box()
-    assert box
-    page.mouse.click(box["x"] + 0.6 * box["width"], box["y"] + 0.4 * box["height"])
+    page.mouse.click(*middle_of(page.locator(".picture"), 1, 2, 4, 4))
+
+
+def test_a_guess_is_right_or_wrong_and_what_the_square_did_is_told(page: Page, address: str) -> None:
+    guess_first(page, f"{address}#digit=7&patch_size=7")
+    page.locator(".headline", has_text="No single square decides. Rub out the few that do.").wait_for()
+    assert page.locator(".meaning").is_visible() and page.get_by_role("button", name="Find the fewest").is_visible()
+    told = words(page.locator(".headline .now"))
+    page.mouse.click(*middle_of(page.locator(".picture"), 1, 2, 4, 4))
+    page.locator(".headline", has_text="Without 1 square it still says 7:").wait_for()
+    assert page.locator(".bars .first .number").inner_text().replace("\u00a0", " ") in told, "as it does without it"
+    guess_first(page, f"{address}#digit=8&patch_size=7")
     ex = vit_demo.explore(example_picture(8), "digits-small", patch_size=7)
     losses = ex.heatmap("occlusion")
     row, column = np.unravel_index(losses.argmax(), losses.shape)
@@ -184,6 +188,7 @@ def test_a_guess_is_asked_where_one_square_decides_and_is_right_or_wrong(page: P
     left = 100 * ex.top(1)[0][1] * np.exp(-losses.max())
     said = words(page.locator(".headline"))
     assert said.startswith("Right: " if (row, column) == (1, 2) else "Wrong: ") and f"only {left:.1f} %" in said
+    assert said.endswith("Can you make it say something else?")
     assert page.evaluate(f"{STAGE}.choices.dropped") is None, "a mark rubs nothing out"
     assert page.evaluate(f"{STAGE}.choices.method") == "occlusion"
     assert page.locator(".words .other").inner_text() == "Occlusion", "the view that none of the words is about"

@@ -110,6 +110,29 @@ def test_what_is_pressed_before_its_numbers_are_there_is_done_then(page: Page, a
     page.wait_for_function(f"({NOW}).moment.beat.kind === 'read' && !({NOW}).isPlaying")
 
 
+def test_what_is_pressed_before_its_code_is_there_is_done_then(page: Page, address: str) -> None:
+    page.emulate_media(reduced_motion="no-preference")
+    open_anew(page, f"{address}#{DIGIT}")
+    held: list[Route] = []
+    for keys, then in (
+        (("End", "ArrowLeft", " "), f"({NOW})?.moment.beat.kind === 'read' && !({NOW}).isPlaying"),
+        ((" ", "Escape"), f"!{STAGE}.film() && document.activeElement.matches('.tour')"),
+    ):
+        held.clear()
+        page.route("**/film.js", lambda route: held.append(route))
+        page.reload()
+        page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+        page.locator(".tour").click()
+        wait_until(page, lambda: bool(held))
+        for key in keys:
+            page.keyboard.press(key)
+        held[0].continue_()
+        page.wait_for_selector(".film-line", state="attached")
+        page.wait_for_function(then)
+        page.unroute("**/film.js")
+    assert page.evaluate("scrollY") == 0, "the page has not got them"
+
+
 def test_with_reduced_motion_it_is_a_row_of_steps(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 1366, "height": 768})
     begin(page, address)
@@ -204,10 +227,14 @@ def test_a_phone_is_not_widened_and_nothing_is_cut_off(
             card = phone.locator(".film-card").bounding_box()
             if card:
                 assert card["x"] >= 0 and card["x"] + card["width"] <= 390 and card["y"] >= 0
-                assert card["y"] + card["height"] <= line["y"] + line["height"]
-                assert phone.locator(".film-card .link").evaluate(IN_SIGHT)
+                assert card["y"] + card["height"] <= view["y"], "what is touched is in sight"
+                assert phone.locator(".film-acts .more-of-step").evaluate(IN_SIGHT)
             phone.keyboard.press("ArrowRight")
         assert len(places) == 1, "nothing jumps"
+        go_to(phone, "end")
+        for way in (".keep", ".keep + .link"):
+            phone.locator(way).wait_for()
+            assert phone.locator(way).evaluate(IN_SIGHT), "what to do next"
 
 
 def test_at_the_start_the_answers_glide_from_where_they_are(window: Callable[..., Page], address: str) -> None:
@@ -258,7 +285,8 @@ def check_card(page: Page, card: Locator) -> None:
     for key in ("ArrowDown", "ArrowUp", "ArrowDown", "ArrowDown"):
         page.locator(".film.faces").press(key)
     card.wait_for()
-    at, box = page.evaluate(f"({NOW}).card.at"), page.locator(".view").bounding_box()
+    at, box, own = page.evaluate(f"({NOW}).card.at"), page.locator(".view").bounding_box(), card.bounding_box()
+    assert box and own and own["y"] >= box["y"] and own["y"] + own["height"] <= box["y"] + box["height"]
     words = card.locator("p").inner_text()
     assert words.startswith("Block 3: class token looks at ") and words.endswith(" of its attention.")
     wait_until(page, lambda: page.locator(".film-spoken").inner_text() == words)

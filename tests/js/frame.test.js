@@ -557,7 +557,7 @@ test("a network that was taught asks for its first class, until the visitor has 
   assert.equal(next({ result: null }).text, "Now you: draw me “house”.", "not a digit");
 });
 
-test("a square is guessed where one matters, and is right or wrong, with a reason", () => {
+test("a square is guessed, and is right or wrong; what each leaves is told, and what to do next", () => {
   const whole = ten(0.9);
   const rub = (part) => frame({ verb: "rub", result: whole, ...part });
   assert.equal(rub({}).guess, "offer");
@@ -567,25 +567,34 @@ test("a square is guessed where one matters, and is right or wrong, with a reaso
   assert.equal(rub({ result: resultOf([0.9, 0.1], { scores: "sigmoid" }) }).guess, "none");
   assert.equal(rub({ result: ten(0.9, 0.02, { dropped: [4] }), whole }).guess, "none");
 
-  const losses = (most) => Float32Array.from({ length: 16 }, (_, i) => (i === 6 ? Math.log(most) : -0.01 * i));
-  for (const [most, state] of [
-    [2, "asked"],
-    [1.15, "asked"],
-    [1.1, "several"],
-    [1, "several"],
-  ]) {
-    const asked = rub({ guess: { patch: null, losses: losses(most) } });
-    assert.equal(asked.guess, state, `${most}`);
-    assert.equal(asked.headline.next.startsWith("Guess: which square "), state === "asked", asked.headline.next);
-    assert.equal(asked.headline.next.endsWith(" Rub out the few that do."), state !== "asked");
-  }
+  const losses = (most) => Float32Array.from({ length: 16 }, (_, i) => (i === 6 ? Math.log(most) : -0.01 * (i - 2)));
+  const marked = (patch, most) => rub({ guess: { patch, losses: losses(most) } });
+  const asked = marked(null, 1.1);
+  assert.deepEqual([asked.guess, asked.headline.next], ["asked", "Guess: which square does it need most? Mark it."]);
   assert.deepEqual(
     [rub({ guess: { patch: null, losses: null } })].map(({ guess, headline }) => [guess, headline.next]),
     [["awaited", ""]],
   );
-  for (let patch = 0; patch < 16; patch++) {
-    const { guess, headline } = rub({ guess: { patch, losses: losses(2) } });
-    const told = `${patch === 6 ? "Right" : "Wrong"}: without row 2, column 3, 7 keeps only 45.0 %.`;
-    assert.deepEqual([guess, plain(headline.text)], ["told", told]);
+  const on = ["told", "Can you make it say something else?"];
+  const few = ["several", "No single square decides. Rub out the few that do."];
+  for (const [patch, most, text, [state, next]] of /** @type {any[]} */ ([
+    [6, 2, "Right: without row 2, column 3, 7 keeps only 45.0 %.", on],
+    [0, 2, "Wrong: without yours, 7 keeps 88.2 %; without row 2, column 3 only 45.0 %.", on],
+    [2, 1.15, "Wrong: without yours, 7 keeps 90.0 %; without row 2, column 3 only 78.3 %.", on],
+    [6, 1.1, "Right: it needs row 2, column 3 most, but still says 7 without it: 81.8 %.", few],
+    [0, 1.1, "a little less surely: 88.2 %. It needs row 2, column 3 most: 81.8 % without it.", few],
+    [2, 1.1, "it still says 7, as surely: 90.0 %. It needs row 2, column 3 most: 81.8 % without it.", few],
+    [9, 1.1, "a little more surely: 96.5 %. It needs row 2, column 3 most: 81.8 % without it.", few],
+  ])) {
+    const { guess, headline } = marked(patch, most);
+    assert.deepEqual([guess, headline.next], [state, next], text);
+    assert.ok(plain(headline.text).endsWith(text), plain(headline.text));
   }
+  const hardly = rub({
+    guess: { patch: 2, losses: Float32Array.from({ length: 16 }, (_, i) => (i === 6 ? 1e-5 : 0)) },
+  });
+  assert.ok(plain(hardly.headline.text).endsWith("needs row 2, column 3 most, but alone that hardly counts."));
+  const half = ten(0.52, 0.05, { confident: true });
+  const least = frame({ verb: "rub", result: half, guess: { patch: 0, losses: losses(1.08) } });
+  assert.equal(least.guess, "told", "another might lead with what is left");
 });

@@ -34,6 +34,7 @@ LATER = {
     "lesson.js": "stage/lesson.js",
     "methods.js": "stage/views/faithfulness/methodTable.js",
     "sum.js": "stage/views/steps/contributions.js",
+    "tables.js": "stage/views/download/tables.js",
     "teach.js": "stage/views/teach/teaching.js",
 }
 """Modules, by the file that they are served in with all that they need, that a first visit does not wait for."""

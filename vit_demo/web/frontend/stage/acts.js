@@ -7,17 +7,39 @@ import { pageState, photoAct, photoNews } from "../shared/pageState.js";
 import { beginGuess } from "./guess.js";
 import { change, redraw, retry, verbOf } from "./stage.js";
 
-/** Begins the film, whose code is fetched when it is first wanted, or ends it; without it there are the steps. */
+const KEYS = /^( |Escape|Home|End|Page.+|Arrow(Left|Right))$/; // of the film
+
+/**
+ * Begins the film, whose code is fetched when it is first wanted, or ends it; without it there are the steps. What is pressed
+ * meanwhile is the film's.
+ */
 async function showFilm(stage, server, request) {
+  const { host, parts } = stage;
   if (stage.film) return stage.film.close();
+  if (parts.isFetching) return;
+  parts.isFetching = true;
+  const pressed = /** @type {string[]} */ ([]);
+  const keep = (event) => {
+    const { key, ctrlKey, metaKey, altKey, shiftKey, target } = event;
+    if (!KEYS.test(key) || ctrlKey || metaKey || altKey || shiftKey || target.matches?.("input, textarea, select"))
+      return;
+    event.preventDefault();
+    event.stopPropagation();
+    pressed.push(key);
+  };
+  addEventListener("keydown", keep, true);
   try {
-    stage.parts.film ??= server.load("film.js").then((all) => all["stage/film/main.js"].createFilm(stage, request));
-    (await stage.parts.film).begin();
+    parts.film ??= server.load("film.js").then((all) => all["stage/film/main.js"].createFilm(stage, request));
+    (await parts.film).begin();
   } catch (error) {
     console.error(error);
-    stage.parts.film = null;
+    parts.film = null;
     change(stage, { section: "steps" });
+  } finally {
+    parts.isFetching = false;
+    removeEventListener("keydown", keep, true);
   }
+  for (const key of pressed) host.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
 }
 
 /** Where "What is it?" stands open below the answer its field gets the focus, so that a letter goes into it; returns whether it does. */

@@ -120,7 +120,7 @@ function headlineOf(of) {
   if (verb === "look" && isSquareSeen(of)) return lookOf(of);
   if (result.silent.length) return withoutHeadsOf(of);
   if (count > 0) return withoutOf(of, count);
-  if (stateOf(of) === "told") return toldOf(of);
+  if (["told", "several"].includes(stateOf(of))) return toldOf(of);
   if (of.why) return of.why.text;
   if (of.doubt === "none") return english("This network has no classes: it turns each square into a list of numbers.");
   return nowOf(of);

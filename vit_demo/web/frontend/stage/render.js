@@ -237,7 +237,7 @@ function paint(stage, drawing) {
     paintPaper(canvas, size, { ...ink, ...onPaper, ...look, seen: shown.seen, lines: shown.lines });
   } else {
     const isLooking = verb === "look" && drawing.scene.method.uses.includes("patch") && !plain && !tokens;
-    const marked = guess === "told" ? stage.guess.patch : null;
+    const marked = ["told", "several"].includes(guess) ? stage.guess.patch : null;
     const queried = isLooking || choices.pinned !== null ? view.query : marked;
     paintResult(canvas, size, result, tokens ? { ...tokens, dropped: hidden } : { ...look, queried });
     if (isLooking && view.query !== null && map) {

@@ -3,17 +3,13 @@
 
 import { english, translate } from "../../shared/language.js";
 import { formatNumber, formatShare, placeOf } from "../format.js";
-import { attentionOf, tokensAt } from "./plan.js";
+import { attentionOf, othersOf, tokensAt } from "./plan.js";
 
 const STRONGEST = 3; // numbers that are told
 const LOOKS = english("Block {block}: *{from}* looks at *{to}*, {share} of its attention.");
 const STRIPE = english(
   "*{name}* as {width} numbers. The stripes show some: violet is above 0, orange below; strongest {numbers}.",
 );
-
-/** The share of those whose threads are drawn as one, as they are called. */
-export const othersOf = (/** @type {number} */ count) =>
-  translate("the other square|the other {count} squares together", { count });
 
 /** {words, step} of a part that `partAt` gives, at a moment; `step` is what its link opens of the eight steps. */
 export function explain({ result, numbers, film }, { beat, block, depth }, part) {

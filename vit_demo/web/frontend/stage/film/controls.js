@@ -5,6 +5,7 @@ import { make, makeButton, setText } from "../../shared/dom.js";
 import { english, plain, translate } from "../../shared/language.js";
 import { placeOf } from "../format.js";
 import { titleOf } from "../views/steps/texts.js";
+import { placeOfCard } from "./layout.js";
 import { styles } from "./styles.js";
 
 const ICONS = {
@@ -18,7 +19,7 @@ const ICONS = {
 const LABELS = { play: english("Play"), pause: english("Pause"), again: english("Play again") };
 const NOTE = english("Touch anything to read what it is.");
 const CARD = 264; // CSS pixels, its width
-const AWAY = 14; // of the card from what it is about
+const NARROW = 560; // of a stage, from which on the picture has no room for the card
 
 const icon = (name) => `<svg viewBox="0 0 24 24" aria-hidden="true"><path d="${ICONS[name]}" /></svg>`;
 
@@ -50,13 +51,11 @@ export function createControls({ find, host, picture }, act) {
   const from = make("div", { className: "switch", role: "group", ariaLabel: followed }, ofAll, ofSquare);
   const more = makeButton(act.open, { className: "link more-of-step" });
   const keep = makeButton(save, { className: "quiet keep" });
-  const acts = make("div", { className: "film-acts" }, from, more, keep);
-  const ways = [
-    makeButton(act.openAll, { className: "link" }, english("Go through it in eight steps")),
-    makeButton(act.trick, { className: "link" }, english("Can you make it say something else?")),
-  ];
+  const trick = makeButton(act.trick, { className: "link" }, english("Can you make it say something else?"));
+  const acts = make("div", { className: "film-acts" }, from, more, keep, trick);
+  const all = makeButton(act.openAll, { className: "link" }, english("Go through it in eight steps"));
   const back = makeButton(act.comeBack, { className: "link film-back" }, english("Back to the film"));
-  const note = make("div", { className: "film-note" }, ...ways, make("p", {}, NOTE));
+  const note = make("div", { className: "film-note" }, all, make("p", {}, NOTE));
   const news = make("p", { className: "visually-hidden film-spoken", ariaLive: "polite" });
   find(".explore").append(acts, line, note, news);
   slider.addEventListener("input", () => act.seek(Number(slider.value)));
@@ -67,24 +66,29 @@ export function createControls({ find, host, picture }, act) {
     setText(keep, english("Picture saved."));
   }
 
-  /** Shows beside its place what was touched, {words, at}, or nothing; its link comes with it. */
+  /** Shows what was touched, {words, at, free}, beside it, or where the headline is; or nothing. */
   function show(touched) {
     if (Boolean(touched) === card.hidden) {
       const hadFocus = card.contains(document.activeElement);
       card.hidden = !touched;
-      if (touched) card.append(more);
-      else from.after(more);
       if (hadFocus) faces.focus({ preventScroll: true });
     }
+    const isNarrow = host.clientWidth < NARROW;
+    if (touched && !isNarrow) card.append(more);
+    else from.after(more);
     if (!touched) return;
     setText(about, touched.words);
     const { clientWidth: width, clientHeight: height } = picture;
-    const [wide, [x, y]] = [Math.min(CARD, width), touched.at];
+    const wide = isNarrow ? width : CARD;
     card.style.width = `${wide}px`;
-    const high = card.offsetHeight;
-    const top = y + AWAY + high <= height ? y + AWAY : Math.max(0, y - AWAY - high);
-    const left = Math.min(width - wide, Math.max(0, x - wide / 2));
-    Object.assign(card.style, { left: `${left}px`, top: `${top}px` });
+    if (isNarrow) {
+      const [said, box] = [find(".said"), picture].map((each) => each.getBoundingClientRect());
+      const top = Math.max(said.top, 0) - box.top; // in sight, if the page is scrolled
+      Object.assign(card.style, { left: "0", top: `${top}px`, minHeight: `${said.height}px` });
+      return;
+    }
+    const { left, top } = placeOfCard([width, height], [wide, card.offsetHeight], touched.free, touched.at);
+    Object.assign(card.style, { left: `${left}px`, top: `${top}px`, minHeight: "" });
   }
 
   /** Writes a moment, and the card of what was touched in it, if any. */
@@ -112,7 +116,6 @@ export function createControls({ find, host, picture }, act) {
     ofAll.ariaPressed = String(query === null);
     ofSquare.ariaPressed = String(query !== null);
     from.style.visibility = moment.index > 1 ? "" : "hidden"; // before it has joined nobody knows the class token
-    show(touched);
     const { step } = (touched ?? beat).step;
     const place = { step: step + 1, title: titleOf(step) };
     setText(more, translate("More in step {step} ›", place));
@@ -120,7 +123,9 @@ export function createControls({ find, host, picture }, act) {
     if (keep.hidden) setText(keep, english("Save this picture"));
     keep.hidden = !isEnd;
     more.hidden = isEnd && !touched; // then all of them are offered
-    for (const [i, button] of ways.entries()) button.hidden = !isEnd || (i > 0 && !result.predictions.length);
+    all.hidden = !isEnd;
+    trick.hidden = !isEnd || Boolean(touched) || !result.predictions.length;
+    show(touched);
     const said = `${beat.start} ${touched?.words ?? ""}`;
     if (film.beats !== beats || news.dataset.said !== said) setText(news, touched ? plain(touched.words) : beat.spoken);
     news.dataset.said = said;

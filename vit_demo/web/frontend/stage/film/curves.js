@@ -1,10 +1,8 @@
 // @ts-check
 // The curves of a film: threads from tokens to the one that collects, arrows from squares to those that they look at.
 
-import { attentionOf, pairsOf } from "./plan.js";
+import { attentionOf, chosenOf, pairsOf } from "./plan.js";
 
-export const MANY = 40; // tokens from which on only the strongest threads are drawn, and the rest as one
-const STRONGEST = 12;
 const THICKEST = 0.12; // of the side of a token's square, behind which an arrow would hide it
 const SIDEWAYS = 3; // from the middle of a token to where an arrow leaves it, and on its other side is looked at
 const SAMPLES = 96; // points of a curve to which distances are measured
@@ -18,16 +16,6 @@ export const ease = (value) => {
 export const between = (from, to, share) => from + (to - from) * share;
 export const boxBetween = (from, to, share) =>
   Object.fromEntries(Object.keys(from).map((name) => [name, between(from[name], to[name], share)]));
-
-/** The tokens of whose attention there are threads of their own; `rest` is the share of the `others`, all squares, drawn as one. */
-export function chosenOf(attention, { collector, numPrefix }) {
-  const tokens = Array.from(attention.keys()).filter((token) => token !== collector);
-  const isMany = tokens.length >= MANY;
-  const order = (a, b) => Number(b < numPrefix) - Number(a < numPrefix) || attention[b] - attention[a];
-  const chosen = isMany ? [...tokens].sort(order).slice(0, STRONGEST) : tokens;
-  const sum = (list) => list.reduce((total, token) => total + attention[token], 0);
-  return { isMany, chosen, rest: sum(tokens) - sum(chosen), others: tokens.length - chosen.length };
-}
 
 /** What the token that collects looks at in itself, from the level above. */
 export function ownOf(layout, { result, numbers, film }, block) {

@@ -11,6 +11,8 @@ const NAME = 18; // for the name of the token that collects
 const FOOT = 30; // for the line to the answer
 const [LARGE, LARGEST] = [28, 34]; // of a token's square: up to the first there are more rows, and more height is given to them
 const LEAST_LEVEL = 18; // of a block, if many tokens want its place
+const BESIDE = 8; // of the card from what it leaves free
+const STEPS = 24; // places of the card that are tried, across and down
 const SMALLEST_NUMBER = { width: 29, height: 14 }; // CSS pixels of a cell in which a number can be read
 
 /**
@@ -104,6 +106,35 @@ export function partAt(layout, scene, moment, x, y) {
   };
   const token = Array.from({ length: result.numTokens }, (_, i) => i).find(isNear);
   return token === undefined ? curveAt(curvesAt(layout, scene, moment), x, y) : { token };
+}
+
+/** What the card about a part leaves free, points [x, y]: first the part itself, then what was said after each block. */
+export function keptFree(layout, { result }, { depth }, part) {
+  const cell = part.points ? null : layout.cell(part.token);
+  const half = layout.grid.side / 2;
+  const own = cell
+    ? [cell.y, (cell.y + cell.bottom) / 2, cell.bottom].flatMap((y) => [-half, 0, half].map((by) => [cell.x + by, y]))
+    : Array.from({ length: 25 }, (_, i) => pointOf(part.points, i / 24));
+  const { x } = layout.collector;
+  const levels = Array.from({ length: Math.min(depth, result.numBlocks) }, (_, block) => layout.level(block));
+  return [own, levels.flatMap((y) => [0, 0.3, 0.6, 0.9].map((back) => [x * (1 - back), y]))];
+}
+
+/** Where in a space a card of a size covers least of what is kept free, most of all of what comes first, near a place. */
+export function placeOfCard([width, height], [wide, high], [own, others], [x, y]) {
+  let best = { cost: Number.POSITIVE_INFINITY, left: 0, top: 0 };
+  const room = [Math.max(0, width - wide), Math.max(0, height - high)];
+  for (let i = 0; i <= STEPS; i++)
+    for (let j = 0; j <= STEPS; j++) {
+      const [left, top] = [(room[0] * i) / STEPS, (room[1] * j) / STEPS];
+      const away = ([px, py]) =>
+        Math.hypot(Math.max(left - px, 0, px - left - wide), Math.max(top - py, 0, py - top - high));
+      const covered = (points) => points.filter((point) => away(point) < BESIDE).length;
+      const aside = Math.abs(left + wide / 2 - x);
+      const cost = 1e6 * covered(own) + 1e4 * covered(others) + away([x, y]) + 0.1 * aside;
+      if (cost < best.cost) best = { cost, left, top };
+    }
+  return best;
 }
 
 /** What the keys lead through at a moment, each {part, at}: the newest curves, then the tokens. */

@@ -11,7 +11,7 @@ import { change, choicesOf, chooseMode, redraw } from "../stage.js";
 import { explain } from "./card.js";
 import { createControls } from "./controls.js";
 import { write } from "./labels.js";
-import { layoutOf, levelsAt, partAt, partsAt } from "./layout.js";
+import { keptFree, layoutOf, levelsAt, partAt, partsAt } from "./layout.js";
 import { paintMoment } from "./painting.js";
 import { attentionOf, decodeFilm, filmOf, frameAt, momentOf, restOf, sceneBefore } from "./plan.js";
 
@@ -177,7 +177,10 @@ export function createFilm(stage, request) {
     if (card?.time !== time) card = null;
     moment = { ...momentOf(scene.film, time), part: card?.part };
     drawing.choices = { ...drawing.choices, block: Math.max(0, moment.block) }; // which is outlined below
-    const touched = card && { ...card, ...explain(scene, moment, card.part) };
+    const touched = card && {
+      ...{ ...card, ...explain(scene, moment, card.part) },
+      free: keptFree(layout, scene, moment, card.part),
+    };
     controls.write(scene, moment, { time, isPlaying, query, touched });
     return frameAt(given, scene, moment);
   }

@@ -3,10 +3,9 @@
 
 import { translate } from "../../shared/language.js";
 import { formatShare } from "../format.js";
-import { othersOf } from "./card.js";
-import { arrowsOf, chosenOf, pointOf } from "./curves.js";
+import { arrowsOf, ease, pointOf, threadsOf } from "./curves.js";
 import { fit, LINE, write } from "./labels.js";
-import { attentionOf } from "./plan.js";
+import { attentionOf, chosenOf, othersWords } from "./plan.js";
 
 const MIDDLE = 7; // CSS pixels from the top to the middle of the names
 const NOTABLE = 0.06; // of the attention: a smaller share of the token's own needs no name
@@ -72,10 +71,36 @@ export function paintShares({ front, colours }, layout, { result, numbers, film 
   }
 }
 
-/** Below the newest arrows what they are; below the newest threads what they are, and the share of those drawn as one. */
-export function paintCaptions({ front, colours }, layout, scene, { beat, share, block }) {
+/** Below the strip of the first square of the last row what its stripes are, once the picture has left that place. */
+function paintStripes({ front, colours }, layout, { result, film }, share) {
+  const squares = Array.from(
+    result.tokenOf.filter((token) => token >= 0),
+    layout.cell,
+  );
+  const { x, y, bottom } = squares.reduce((one, each) => (each.bottom > one.bottom ? each : one));
+  const half = layout.grid.side / 2;
+  const top = bottom + 14;
+  const room = { width: layout.width - x + half - 2, height: layout.height - top - 8 };
+  const { lines, letters } = fit(front, film.captions.stripes, { ...room, weight: 600 });
+  front.globalAlpha = ease((share - 0.36) / 0.15);
+  front.strokeStyle = colours.accent;
+  front.lineWidth = 1.5;
+  front.strokeRect(x - half - 1, y + layout.grid.side + 1, 2 * half + 2, layout.stripHeight + 2);
+  front.beginPath();
+  front.moveTo(x - half + 4, bottom + 2);
+  front.lineTo(x - half + 4, top - 2);
+  front.stroke();
+  const look = { colour: colours.text, halo: colours.surface, weight: 600 };
+  write(front, film.captions.stripes, x - half, top + (lines.length * LINE * letters) / 2, { ...look, ...room });
+  front.globalAlpha = 1;
+}
+
+/** Below the newest arrows what they are; below the newest threads what they are, and along those drawn as one what that is. */
+export function paintCaptions(on, layout, scene, { beat, share, block }) {
+  const { front, colours } = on;
   const { result, numbers, film } = scene;
   const look = { colour: colours.text, halo: colours.surface, weight: 600 };
+  if (beat.kind === "join") return paintStripes(on, layout, scene, share);
   if (beat.kind === "look") {
     const middles = arrowsOf(layout, scene, block).map(({ points }) => pointOf(points, 0.5));
     const [x, y] = middles.reduce((lowest, each) => (each[1] > lowest[1] ? each : lowest));
@@ -88,15 +113,24 @@ export function paintCaptions({ front, colours }, layout, scene, { beat, share, 
   const isEnd = beat.kind === "read" || beat.kind === "end";
   if (!isEnd && (beat.kind !== "collect" || share < 0.4)) return;
   const attention = attentionOf(numbers, result, block);
-  const { isMany, rest, others } = chosenOf(attention, film);
   const x = layout.collector.x + layout.radius + 10;
   const own = film.collector < 0 ? 0 : attention[film.collector];
   let y = layout.level(block) + (layout.full * (1 - own)) / 2 + 10;
   const width = layout.width - x - 4;
+  let used = 0; // to the right, on the line at y
   if (!isEnd) {
     write(front, film.captions.collect, x, y, { ...look, width });
+    used = x + front.measureText(film.captions.collect).width;
     y += 14;
   }
-  const words = isMany && `${othersOf(others)}: ${formatShare(rest)}`;
-  if (words) write(front, words, x, y, { colour: colours.dim, halo: colours.surface, width });
+  const words = othersWords(chosenOf(attention, film));
+  if (!words) return;
+  fit(front, words, { width });
+  const right = layout.width - 4;
+  const left = right - front.measureText(words).width;
+  const thread = /** @type {any} */ (threadsOf(layout, scene, block).find(({ to }) => to === null));
+  const under = Array.from({ length: 33 }, (_, i) => pointOf(thread.points, i / 32)).filter(([at]) => at >= left - 8);
+  const along = Math.max(...under.map(([, at]) => at)) + thread.width / 2 + 10;
+  if (left > used + 12) y = Math.min(y, along);
+  write(front, words, right, y, { align: "right", colour: colours.dim, halo: colours.surface, width });
 }

@@ -5,11 +5,11 @@ import { make } from "../../shared/dom.js";
 import { patchBox } from "../../shared/geometry.js";
 import { formatDecimals } from "../../shared/language.js";
 import { paintResult } from "../picture.js";
-import { arrowsOf, boxBetween, clamp, ease, MANY } from "./curves.js";
+import { arrowsOf, boxBetween, clamp, ease } from "./curves.js";
 import { fit } from "./labels.js";
 import { pictureAt } from "./layout.js";
 import { paintCaptions, paintNames, paintShares } from "./names.js";
-import { attentionOf, tokensAt } from "./plan.js";
+import { attentionOf, MANY, tokensAt } from "./plan.js";
 import { paintBundle, paintCollector, paintLine } from "./threads.js";
 
 const RISE = 14; // CSS pixels of the arc on which a square flies

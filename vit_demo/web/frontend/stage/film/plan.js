@@ -9,6 +9,8 @@ import { readBy } from "../views/steps/texts.js";
 
 const SECONDS_OF_A_WORD = 0.2;
 const BEFORE_READING = 0.2;
+export const MANY = 40; // tokens from which on only the strongest threads are drawn, and the rest as one
+const STRONGEST = 12;
 const REST = 0.98; // of a beat: where one that steps through the film stops
 const SAID = 0.7; // of the beat in which the class token collects: from then on its block is over
 const LEAST = { cut: 1.4, tokens: 1.4, join: 1.2, look: 0.7, collect: 0.8, read: 1.6, end: 0.7 }; // seconds of each kind of beat
@@ -49,6 +51,24 @@ export const pairsOf = (numbers, result, block) => {
 };
 export const tokensAt = (numbers, result, depth) => part(numbers.tokens, depth, result.numBlocks + 1);
 
+/** The tokens of whose attention there are threads of their own; `rest` is the share of the `others`, all squares, drawn as one. */
+export function chosenOf(attention, { collector, numPrefix }) {
+  const tokens = Array.from(attention.keys()).filter((token) => token !== collector);
+  const isMany = tokens.length >= MANY;
+  const order = (a, b) => Number(b < numPrefix) - Number(a < numPrefix) || attention[b] - attention[a];
+  const chosen = isMany ? [...tokens].sort(order).slice(0, STRONGEST) : tokens;
+  const sum = (list) => list.reduce((total, token) => total + attention[token], 0);
+  return { isMany, chosen, rest: sum(tokens) - sum(chosen), others: tokens.length - chosen.length };
+}
+
+/** The share of those whose threads are drawn as one, as they are called. */
+export const othersOf = (/** @type {number} */ count) =>
+  translate("the other square|the other {count} squares together", { count });
+
+/** What the thread is that is drawn for many; empty where each has its own. */
+export const othersWords = ({ isMany, rest, others }) =>
+  isMany ? translate("grey: {others}, {share}", { others: othersOf(others), share: formatShare(rest) }) : "";
+
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 /** How long it takes to read a text. */
@@ -61,7 +81,7 @@ const reading = (text) => {
  * The film of a result: {beats, seconds, numPrefix, collector, title, isRead, summary}. A beat is {kind, block, words, spoken, start, seconds, step}: `step` is
  * what a touch opens of the eight steps. `numbers` are decoded, `query` the square that is followed, or null; `end` is the
  * headline of the first screen. `collector` is the token that collects, -1 if it is none, but the average of all, `title` what it is called on the
- * picture, `isRead` whether the answer is read from it, `captions` what arrows and threads are, and `summary` what one has seen.
+ * picture, `isRead` whether the answer is read from it, `captions` what stripes, arrows and threads are, and `summary` what one has seen.
  *
  * @param {{result: any, numbers: any, query: number | null, end: string}} given
  */
@@ -81,7 +101,11 @@ export function filmOf({ result, numbers, query, end }) {
   const beats = /** @type {any[]} */ ([]);
   const collects = query !== null ? COLLECTS.square : hasClassToken ? COLLECTS.classToken : COLLECTS.all;
   const place = query === null ? "" : placeOf(result, query);
-  const captions = { look: translate("squares look at each other"), collect: translate(collects, { place }) };
+  const captions = {
+    stripes: translate("each stripe is one number: violet above 0, orange below"),
+    look: translate("squares look at each other"),
+    collect: translate(collects, { place }),
+  };
 
   function add(kind, text, more = {}) {
     const {
@@ -90,10 +114,11 @@ export function filmOf({ result, numbers, query, end }) {
       spoken = "",
       least = LEAST[kind],
       words = translate(text, values),
+      caption = "", // what is new on the picture
       pace = 1,
     } = more;
     const start = beats.length ? beats.at(-1).start + beats.at(-1).seconds : 0;
-    const seconds = Math.max(least, pace * reading(words));
+    const seconds = Math.max(least, pace * reading(`${words} ${caption}`));
     beats.push({ kind, block, words, spoken: plain(`${words} ${spoken}`.trim()), start, seconds, step });
   }
 
@@ -104,7 +129,7 @@ export function filmOf({ result, numbers, query, end }) {
   const joins = [joining(result, query)];
   if (registers > 0) joins.push(REGISTERS);
   const join = joins.map((text) => translate(text, { ...values, count: registers || count })).join(" ");
-  add("join", "", { words: join, step: { step: 2 } });
+  add("join", "", { words: join, caption: captions.stripes, step: { step: 2 } });
   for (let block = 0; block < numBlocks; block++) {
     const at = { block, step: { step: 3, block, head: 0, fromClassToken: collector === 0 && hasClassToken } };
     const nameOf = (each) => placeOf(result, tokenOf.indexOf(each));
@@ -136,7 +161,15 @@ export function filmOf({ result, numbers, query, end }) {
       answer ? earlyWords(answer, result, block + 1) : "",
     ];
     const words = inBlock(block ? BLOCK : FIRST_COLLECT);
-    add("collect", "", { ...at, words, spoken: spoken.join(" "), least: least("collect"), pace: block ? 0 : 1 });
+    const caption = othersWords(chosenOf(attention, { collector, numPrefix }));
+    add("collect", "", {
+      ...at,
+      words,
+      caption,
+      spoken: spoken.join(" "),
+      least: least("collect"),
+      pace: block ? 0 : 1,
+    });
   }
   add("read", numbers.depths ? READ : READ_WITHOUT_CLASSES, { step: { step: 7 } });
   const summary = summaryOf(result, query);

@@ -4,10 +4,10 @@
 import { constants } from "../../../shared/constants.js";
 import { copyText, documentEvents, make, setText } from "../../../shared/dom.js";
 import { english, linkInLanguage, plain, translate } from "../../../shared/language.js";
+import { NOT_LOADED } from "../../../shared/requests.js";
 import { decodeFloat32 } from "../../result.js";
 import { commandOf, fieldsOf, measuredOf, nameOf, nameOfInput, pythonOf, valuesOf } from "./description.js";
 import { pngOf, squareOf, svgOf } from "./pictures.js";
-import { curvesCsv, figureSvg, headsCsv } from "./tables.js";
 
 /** What can be saved: [name, words, what it is]. */
 const FILES = [
@@ -43,7 +43,7 @@ const NO_SERVER = english("Here the values are those that came with the picture:
 const NO_COMMAND = english("The command line cannot rub out squares: copy the Python code instead.");
 
 /** @type {import("../contract.d.ts").Create} */
-export function create(card, { request, methods, curves }) {
+export function create(card, { request, methods, curves, load }) {
   const hint = card.querySelector("[role=status]");
   const menu = card.querySelector(".files");
   menu.querySelector("ul").replaceChildren(
@@ -67,13 +67,13 @@ export function create(card, { request, methods, curves }) {
       const exact = await exactValues(map);
       save(map, `${JSON.stringify(valuesOf(map, exact), null, 1)}\n`, "json", "application/json", Boolean(exact));
     },
-    heads: (map) => save(map, headsCsv(map.result), "heads.csv", "text/csv"),
+    heads: (map) => saveTable(map, ({ headsCsv }) => headsCsv(map.result), "heads.csv", "text/csv"),
     curves(map) {
       const measured = measuredOf(map);
-      if (measured.length) save(map, curvesCsv(measured), "curves.csv", "text/csv");
+      if (measured.length) saveTable(map, ({ curvesCsv }) => curvesCsv(measured), "curves.csv", "text/csv");
       else setText(hint, english("Nothing was measured of this heatmap yet: test it first."));
     },
-    figure: (map) => save(map, figureSvg(map, measuredOf(map)), "figure.svg", "image/svg+xml"),
+    figure: (map) => saveTable(map, ({ figureSvg }) => figureSvg(map, measuredOf(map)), "figure.svg", "image/svg+xml"),
     async input(map) {
       const reply = await request({ kind: "input", source: map.result.source });
       if (reply?.result) saveAs(reply.result.image, nameOfInput(map));
@@ -107,6 +107,13 @@ export function create(card, { request, methods, curves }) {
   async function exactValues(map) {
     const reply = await request({ kind: "map", source: map.result.source, ...fieldsOf(map).fields });
     return reply?.result ? decodeFloat32(reply.result.map) : null;
+  }
+
+  /** Saves what the code of the tables makes, which is fetched with the first one. */
+  async function saveTable(map, content, extension, type) {
+    const modules = await load("tables.js").catch(() => null);
+    if (modules) save(map, content(modules["stage/views/download/tables.js"]), extension, type);
+    else setText(hint, NOT_LOADED);
   }
 
   function save(map, content, extension, type, exact = true) {
