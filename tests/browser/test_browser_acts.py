@@ -319,7 +319,7 @@ def test_undo_takes_back_the_last_act_of_its_verb_alone(hand: Hand) -> None:
     page.wait_for_selector(".stage[data-verb=draw]")
     assert not is_alike(picture(page), drawn), "squares are out on the paper, too"
     assert page.locator(".back").is_visible(), "they can be had back here"
-    assert page.locator(".strip-of").inner_text() == "2 squares are rubbed out", "what would be back"
+    assert page.locator(".strip-of").inner_text() == "2 squares are out", "what would be back"
     assert [page.locator(button).bounding_box() for button in (".undo", ".again")] == places
     page.keyboard.press("r")
     for count in (1, 0):

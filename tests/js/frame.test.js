@@ -529,8 +529,8 @@ test("beside the button that brings squares back, the line says that they are ou
   const [result, whole] = [ten(0.9, 0.02, { dropped: [4, 5] }), ten(0.9)];
   const line = (part) => frame({ result, whole, ...part }).line;
   for (const verb of ["draw", "look"]) {
-    assert.deepEqual(line({ verb }), { kind: "none", words: "2 squares are rubbed out" });
-    assert.equal(line({ verb, whole: result }).words === "2 squares are rubbed out", false, "none can be had back");
+    assert.deepEqual(line({ verb }), { kind: "none", words: "2 squares are out" });
+    assert.equal(line({ verb, whole: result }).words === "2 squares are out", false, "none can be had back");
   }
   assert.equal(line({ verb: "rub" }).kind, "rope");
   assert.equal(line({ verb: "draw", live: result }).kind, "strip", "the next drawing is whole");

@@ -297,7 +297,7 @@ function answersOf({ verb, result, whole, doubt, live, isTurned }) {
 function stripOf({ task, verb, moments = [], at, guesses, live, result, whole }) {
   const count = result && !live ? countOf(result, whole) : 0;
   if (count > 0) {
-    return { kind: "none", words: translate("1 square is rubbed out|{count} squares are rubbed out", { count }) };
+    return { kind: "none", words: translate("1 square is out|{count} squares are out", { count }) };
   }
   if (task !== "digits" || verb !== "draw") return { kind: "none" };
   const parts = moments.map(({ result, length }) => ({ length, probability: result.predictions[0]?.probability ?? 0 }));

@@ -22,7 +22,6 @@ export const styles = `
       --S: 240px; gap: 0 24px; grid-template-columns: var(--S) 272px minmax(0, 1fr);
       .blocks { grid-area: 3 / 3 / 7 / 4; margin-top: 0; }
       .fewest { display: none; }
-      .words { gap: 0 8px; }
       .words button { font-size: 13px; }
     }
   }

@@ -278,7 +278,7 @@ function updateButtons(stage, choices) {
   const { label = "" } = (seen && targetOf(seen, seen === result ? choices.label : null)) ?? {};
   const word = label ? translate("Speaks for {name}", { name: label }) : english("Speaks for it");
   setText(find("[data-show=class]"), word);
-  find("[data-show=class]").dataset.label = find("[data-show=class]").title = word;
+  find("[data-show=class]").title = word;
   const verb = verbOf(stage, choices);
   const isOfPhoto = pageState.get()?.task === "photos";
   for (const button of find(".verbs").children) {
