@@ -423,6 +423,7 @@ test("once a drawing has changed its mind, the strip that leads back is told of 
   for (const part of [
     { isLed: true },
     { result: ten(0.4, 0.3) }, // a long headline, beside which it would take the place of the sentence below
+    { result: ten(0.9, 0.02, { dropped: [4] }), whole: result }, // the line says that instead
     { live: true },
     { isOwn: false },
     { moments: moments.slice(1) },

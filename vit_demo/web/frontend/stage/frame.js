@@ -182,7 +182,8 @@ function nextOf(of) {
   if (verb === "look" && !of.isLooking) return english("Choose a square to read its value.");
   if (verb === "look") return isSquareSeen(of) ? "" : english("Choose a square: what does it look at?");
   if (verb === "draw" && of.taught && !of.isOwn) return askedFor(of, of.taught);
-  if (verb === "draw" && of.doubt === "sure" && of.isOwn && !of.isLed && !of.why && of.guesses.length > 1) {
+  const leadsBack = of.guesses.length > 1 && of.doubt === "sure" && isWhole(result, whole);
+  if (verb === "draw" && leadsBack && of.isOwn && !of.isLed && !of.why) {
     return english("Slide back along the strip below.");
   }
   if (verb === "draw") return invites && of.task === "digits" ? english("Now you: draw a digit.") : "";

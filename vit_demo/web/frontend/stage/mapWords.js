@@ -144,7 +144,7 @@ export function scaleOf({ method, map, style }) {
   const isBeyond = style.end && peakOf(map) > style.end * 1.001;
   const isPale = style.end && !style.signed && peakOf(map) < PALE * style.end; // beside other maps of this picture
   const more = isBeyond ? translate("{value} and more", values) : values.value;
-  const written = isPale ? translate("{value} · here up to {peak}", values) : more;
+  const written = isPale ? translate("{value}, here {peak}", values) : more;
   return {
     low: style.signed ? translate("against {value}", { value: method.format(-end) }) : "0",
     high: style.signed ? translate("for {value}", { value: written }) : written,
