@@ -182,7 +182,7 @@ function nextOf(of) {
   if (verb === "look" && !of.isLooking) return english("Choose a square to read its value.");
   if (verb === "look") return isSquareSeen(of) ? "" : english("Choose a square: what does it look at?");
   if (verb === "draw" && of.taught && !of.isOwn) return askedFor(of, of.taught);
-  const leadsBack = of.guesses.length > 1 && of.doubt === "sure" && isWhole(result, whole);
+  const leadsBack = of.guesses.length > 1 && isWhole(result, whole) && of.doubt === "sure";
   if (verb === "draw" && leadsBack && of.isOwn && !of.isLed && !of.why) {
     return english("Slide back along the strip below.");
   }
