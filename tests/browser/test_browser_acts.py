@@ -107,7 +107,7 @@ def test_answers_change_within_a_stroke_and_nothing_else_hears_of_it(hand: Hand)
     assert half["numbers"] != whole["numbers"] and half["early"] != whole["early"]
     assert page.evaluate(f"{STAGE}.current().run") == ordinary, "the result on the stage waits for the end"
     first = page.evaluate("document.querySelector('.stage').dataset.top1")
-    assert page.locator("[data-show=class]").inner_text() == f"What speaks for {first}", "of the answer of now"
+    assert page.locator("[data-show=class]").inner_text() == f"Speaks for {first}", "of the answer of now"
     assert told(page) == before
     assert page.evaluate("scrollY") == 0
     hand.up()
@@ -319,6 +319,7 @@ def test_undo_takes_back_the_last_act_of_its_verb_alone(hand: Hand) -> None:
     page.wait_for_selector(".stage[data-verb=draw]")
     assert not is_alike(picture(page), drawn), "squares are out on the paper, too"
     assert page.locator(".back").is_visible(), "they can be had back here"
+    assert page.locator(".strip-of").inner_text() == "2 squares are out", "what would be back"
     assert [page.locator(button).bounding_box() for button in (".undo", ".again")] == places
     page.keyboard.press("r")
     for count in (1, 0):

@@ -32,6 +32,7 @@ def test_the_scale_of_evidence_has_colours_between_its_ends(visit, address, size
     low, high = (page.locator(f".scale .{end}").bounding_box() for end in ("low", "peak"))
     assert low and high and low["x"] + low["width"] <= box["x"] and box["x"] + box["width"] <= high["x"]
     assert page.locator(".scale .low").inner_text().startswith("against −")
+    assert "logits" not in page.locator(".scale").inner_text(), "the word is that of a value pointed at"
 
 
 def test_step_four_defines_a_head_and_its_picture_belongs_to_its_question(visit, address) -> None:

@@ -181,7 +181,9 @@ def test_on_a_large_desktop_all_settings_stand_beside_the_answer(window: Callabl
     page.mouse.click(5, 500)
     assert drawer.is_visible(), "a click elsewhere leaves it open"
     assert drawer.locator(".method").first.get_attribute("title") == "Where faithfulness matters more than speed."
-    assert page.locator("a.rank[href='./faithfulness']", has_text="kinds of map: this one came no.\u00a0").is_visible()
+    assert page.locator(
+        "a.rank[href='./faithfulness']", has_text="How good is this kind of map? No.\u00a0"
+    ).is_visible()
     assert drawer.locator(".all p a").evaluate("e => getComputedStyle(e).color") == page.locator(
         ".ways .take"
     ).evaluate("e => getComputedStyle(e).color"), "a link looks like one"

@@ -107,7 +107,7 @@ def test_picture_answers_and_verbs_are_on_the_first_screen(screens: Callable[[st
         beside = page.locator(".handle button").last.bounding_box()
         assert not foot or (beside and beside["x"] + beside["width"] <= tour["x"]), "the fourth in the bar"
         assert foot or max(page.evaluate(HOLES)) < 180, tab
-        rank = page.locator(".rank", has_text="kinds of map: this one came no.\u00a0")
+        rank = page.locator(".rank", has_text="How good is this kind of map? No.\u00a0")
         assert rank.evaluate("rank => rank.checkVisibility()"), "of the map that is shown, at every width"
         assert page.evaluate(TOUCHING) == [], tab
     if size == "tablet":

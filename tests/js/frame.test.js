@@ -422,6 +422,8 @@ test("once a drawing has changed its mind, the strip that leads back is told of 
   assert.equal(next({}), "Slide back along the strip below.");
   for (const part of [
     { isLed: true },
+    { result: ten(0.4, 0.3) }, // a long headline, beside which it would take the place of the sentence below
+    { result: ten(0.9, 0.02, { dropped: [4] }), whole: result }, // the line says that instead
     { live: true },
     { isOwn: false },
     { moments: moments.slice(1) },
@@ -522,6 +524,17 @@ test("without a result the first screen invites, and shows neither answer nor li
     assert.deepEqual([headline.was, headline.next, mechanism, answers], ["", "", "", null]);
     assert.equal(line.kind, task === "digits" ? "strip" : "none");
   }
+});
+
+test("beside the button that brings squares back, the line says that they are out", () => {
+  const [result, whole] = [ten(0.9, 0.02, { dropped: [4, 5] }), ten(0.9)];
+  const line = (part) => frame({ result, whole, ...part }).line;
+  for (const verb of ["draw", "look"]) {
+    assert.deepEqual(line({ verb }), { kind: "none", words: "2 squares are out" });
+    assert.equal(line({ verb, whole: result }).words === "2 squares are out", false, "none can be had back");
+  }
+  assert.equal(line({ verb: "rub" }).kind, "rope");
+  assert.equal(line({ verb: "draw", live: result }).kind, "strip", "the next drawing is whole");
 });
 
 test("the early answer of a block is its most likely class", () => {

@@ -182,7 +182,8 @@ function nextOf(of) {
   if (verb === "look" && !of.isLooking) return english("Choose a square to read its value.");
   if (verb === "look") return isSquareSeen(of) ? "" : english("Choose a square: what does it look at?");
   if (verb === "draw" && of.taught && !of.isOwn) return askedFor(of, of.taught);
-  if (verb === "draw" && of.isOwn && !of.isLed && !of.why && of.guesses.length > 1) {
+  const leadsBack = of.guesses.length > 1 && isWhole(result, whole) && of.doubt === "sure";
+  if (verb === "draw" && leadsBack && of.isOwn && !of.isLed && !of.why) {
     return english("Slide back along the strip below.");
   }
   if (verb === "draw") return invites && of.task === "digits" ? english("Now you: draw a digit.") : "";
@@ -293,8 +294,12 @@ function answersOf({ verb, result, whole, doubt, live, isTurned }) {
 
 // The line below the picture, in which time lives.
 
-/** What it said over the length of the drawing. */
-function stripOf({ task, verb, moments = [], at, guesses, live }) {
+/** What it said over the length of the drawing; while squares of it are rubbed out, that they are. */
+function stripOf({ task, verb, moments = [], at, guesses, live, result, whole }) {
+  const count = result && !live ? countOf(result, whole) : 0;
+  if (count > 0) {
+    return { kind: "none", words: translate("1 square is out|{count} squares are out", { count }) };
+  }
   if (task !== "digits" || verb !== "draw") return { kind: "none" };
   const parts = moments.map(({ result, length }) => ({ length, probability: result.predictions[0]?.probability ?? 0 }));
   const shown = at === null ? moments.at(-1) : moments[at];

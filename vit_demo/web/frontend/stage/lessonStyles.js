@@ -19,8 +19,10 @@ export const styles = `
   /* Heads that a task is about stand beside picture and answers. */
   @container (min-width: 880px) {
     .lesson:not([hidden]) ~ .explore:has(.more[aria-expanded="true"]) {
-      --S: 260px; grid-template-columns: var(--S) 240px minmax(0, 1fr);
+      --S: 240px; gap: 0 24px; grid-template-columns: var(--S) 272px minmax(0, 1fr);
       .blocks { grid-area: 3 / 3 / 7 / 4; margin-top: 0; }
+      .fewest { display: none; }
+      .words button { font-size: 13px; }
     }
   }
   /* On a phone the task is below what can be done. */

@@ -64,7 +64,7 @@ export function createLine(host, { onScrub }) {
     line = next;
     host.dataset.kind = line.kind;
     const isStrip = line.kind === "strip";
-    setText(words, line.kind === "rope" ? line.words : isStrip && !line.parts.length ? line.hint : "");
+    setText(words, !isStrip ? (line.words ?? "") : line.parts.length ? "" : line.hint);
     // The names stand at the ends of the rope, too.
     if (line.kind === "rope" && words.scrollWidth > words.clientWidth) setText(words, line.short);
     const attributes = isStrip

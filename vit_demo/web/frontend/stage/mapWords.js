@@ -27,7 +27,7 @@ export function captionOf(drawing) {
     about: words.subject,
     subject: isOpening ? "" : words.subject,
     value,
-    rank: place ? translate("A test of {all} kinds of map: this one came no. {place} ›", { place, all }) : "",
+    rank: place ? translate("How good is this kind of map? No. {place} of {all} in a test ›", { place, all }) : "",
     outdated: isOld ? translate("Still shown: *{method}*", { method: translate(method.label) }) : "",
     label: translate("The picture: {subject}. Arrow keys choose a square, Escape leaves it.", {
       subject: plain(about),
@@ -140,13 +140,13 @@ const SUBSTANTIAL = 1 / 3; // of the strongest value for the class
 /** The ends of the colour scale of a map, in words, and whether it is shared by other maps: {low, high, isShared}. */
 export function scaleOf({ method, map, style }) {
   const end = scaleEnd(map, style);
-  const values = { value: method.written(end), peak: method.written(peakOf(map)) };
+  const values = { value: method.format(end), peak: method.format(peakOf(map)) };
   const isBeyond = style.end && peakOf(map) > style.end * 1.001;
   const isPale = style.end && !style.signed && peakOf(map) < PALE * style.end; // beside other maps of this picture
   const more = isBeyond ? translate("{value} and more", values) : values.value;
-  const written = isPale ? translate("{value}, here at most {peak}", values) : more;
+  const written = isPale ? translate("{value}, here {peak}", values) : more;
   return {
-    low: style.signed ? translate("against {value}", { value: method.written(-end) }) : "0",
+    low: style.signed ? translate("against {value}", { value: method.format(-end) }) : "0",
     high: style.signed ? translate("for {value}", { value: written }) : written,
     isShared: Boolean(style.end),
   };

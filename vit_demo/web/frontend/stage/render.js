@@ -180,7 +180,7 @@ function updateActs(stage) {
   again.hidden = verb !== "draw" || !isPaper(stage);
   again.disabled = sketch.isEmpty();
   updatePhotoWays(stage);
-  back.hidden = verb !== "rub" && !(verb === "draw" && drops);
+  back.hidden = verb !== "rub" && !drops;
   back.disabled = !drops;
 }
 
@@ -276,9 +276,9 @@ function updateButtons(stage, choices) {
   setText(find(".words .other"), shown === "" ? stage.methods[choices.method].label : "");
   const seen = seenOf(stage) ?? result; // of a moment the answer of that moment
   const { label = "" } = (seen && targetOf(seen, seen === result ? choices.label : null)) ?? {};
-  const word = label ? translate("What speaks for {name}", { name: label }) : english("What speaks for it");
+  const word = label ? translate("Speaks for {name}", { name: label }) : english("Speaks for it");
   setText(find("[data-show=class]"), word);
-  find("[data-show=class]").dataset.label = word;
+  find("[data-show=class]").title = word;
   const verb = verbOf(stage, choices);
   const isOfPhoto = pageState.get()?.task === "photos";
   for (const button of find(".verbs").children) {
