@@ -59,6 +59,17 @@ WATCH = """(selector) => {
 FIXED = ".headline, .view, .strip-of, .line button, .predictions, .verbs button, .tour, .blocks, .ways"
 """What stays where it is, whatever a visitor does."""
 
+REPLACED = """async () => {
+  const found = [];
+  const watch = new MutationObserver((all) => found.push(...all.map(({ target }) => target.className || target.nodeName)));
+  watch.observe(document.querySelector(".stage"), { childList: true, subtree: true });
+  document.querySelector(".view").dispatchEvent(new PointerEvent("pointerenter")); // the stage is drawn again
+  await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+  watch.disconnect();
+  return found;
+}"""
+"""Where a frame in which nothing changes puts nodes in place of others: a click on them would be lost."""
+
 CUT = """() => {
   const texts = document.createTreeWalker(document.querySelector(".gradio-container"), NodeFilter.SHOW_TEXT);
   const other = ".visually-hidden, select, script, style, .chapter, #footer, .scroller, #skip, .drawer";

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from .acts import REPLACED
 from .choosing import STAGE, Locator, Page, Route, open_anew, open_page, shown_result, wait_a_moment, wait_until
 
 DIGIT = "digit=3&model=digits-tiny&patch_size=7"
@@ -231,6 +232,7 @@ def test_a_phone_is_not_widened_and_nothing_is_cut_off(
                 assert phone.locator(".film-acts .more-of-step").evaluate(IN_SIGHT)
             phone.keyboard.press("ArrowRight")
         assert len(places) == 1, "nothing jumps"
+        assert phone.evaluate(REPLACED) == []
         go_to(phone, "end")
         for way in (".keep", ".keep + .link"):
             phone.locator(way).wait_for()
@@ -296,6 +298,7 @@ def check_card(page: Page, card: Locator) -> None:
     page.mouse.click(box["x"] + at[0], box["y"] + at[1])
     card.get_by_text("of its attention.").wait_for()
     assert page.evaluate("scrollY") == 0, "it is explained where it is"
+    assert page.evaluate(REPLACED) == []
 
 
 def test_a_touch_explains_what_it_is_and_leads_to_its_step(page: Page, address: str) -> None:

@@ -74,8 +74,8 @@ export function createControls({ find, host, picture }, act) {
       if (hadFocus) faces.focus({ preventScroll: true });
     }
     const isNarrow = host.clientWidth < NARROW;
-    if (touched && !isNarrow) card.append(more);
-    else from.after(more);
+    const isInCard = Boolean(touched) && !isNarrow;
+    if (isInCard !== card.contains(more)) isInCard ? card.append(more) : from.after(more); // while it is pressed, too, it stays
     if (!touched) return;
     setText(about, touched.words);
     const { clientWidth: width, clientHeight: height } = picture;
