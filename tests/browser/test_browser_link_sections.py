@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from .acts import REPLACED
 from .choosing import (
     Page,
     close_settings,
@@ -11,6 +12,7 @@ from .choosing import (
     open_section,
     open_steps,
     settle_address,
+    wait_until,
 )
 
 CHOICES = "document.querySelector('.stage').__stage.choices"
@@ -146,9 +148,11 @@ def test_a_section_opens_whatever_a_link_says(page: Page, address: str) -> None:
         ),
         ("build&network=nothing,depth:5", ".build .begin"),
         ("build&network=ViT-Tiny,depth:100000,embed_dim:0", ".build .fields"),
+        ("teach", ".teach"),
     ):
         open_page(page, f"{address}#tab=digits&section={link}")
         page.locator(shown).wait_for()
+        wait_until(page, lambda: page.evaluate(REPLACED) == [])
 
 
 def test_on_a_phone_the_section_of_a_link_is_in_sight_in_the_header(phone: Page, address: str) -> None:

@@ -62,13 +62,14 @@ export function createCaption(element) {
 /** The colour scale as it is painted in the picture, with the values at its ends, or the chips of what the tokens show. */
 function createLegend(element, chips) {
   const [low, bar, high] = element.children;
+  const show = (given) => isNew(chips, given) && chips.replaceChildren(...given.map(chip));
 
   function update({ result, style, tokens, choices: { opacity }, frame }) {
     const ends = tokens
       ? tokens.legend.scale && { low: tokens.legend.scale[0], high: tokens.legend.scale[1] }
       : frame.scale;
     element.classList.toggle("empty", !ends);
-    chips.replaceChildren(...(tokens?.legend.chips ?? []).map(chip));
+    show(tokens?.legend.chips ?? []);
     if (!ends) return;
     setText(low, ends.low);
     setText(high, ends.high);
@@ -81,7 +82,7 @@ function createLegend(element, chips) {
 
   function clear() {
     element.classList.add("empty");
-    chips.replaceChildren();
+    show([]);
   }
 
   return { update, clear };

@@ -194,7 +194,7 @@ export function create(card, { request, change, redraw, restore, stepCode, load 
     parts.forEach((part, i) => {
       part.classList.toggle("current", PARTS[i][2].includes(step));
     });
-    card.querySelector(".art-blocks").textContent = `×\u00a0${facts.blocks}`;
+    setText(find(".art-blocks"), `×\u00a0${facts.blocks}`);
     find(".previous").disabled = step === 0;
     find(".next").hidden = step === NUM_STEPS - 1;
     find(".to-build").hidden = step < NUM_STEPS - 1;
