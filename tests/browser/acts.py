@@ -61,7 +61,8 @@ FIXED = ".headline, .view, .strip-of, .line button, .predictions, .verbs button,
 
 REPLACED = """async () => {
   const found = [];
-  const watch = new MutationObserver((all) => found.push(...all.map(({ target }) => target.className || target.nodeName)));
+  const nameOf = ({ target }) => target.className || target.nodeName;
+  const watch = new MutationObserver((all) => found.push(...all.map(nameOf)));
   watch.observe(document.querySelector(".stage"), { childList: true, subtree: true });
   document.querySelector(".view").dispatchEvent(new PointerEvent("pointerenter")); // the stage is drawn again
   await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
