@@ -101,8 +101,13 @@ def open_steps(page: Page | Frame) -> None:
 
 def load_steps(page: Page) -> None:
     """Has the chapter of the steps loaded: while it grows, a click on what is below it is lost."""
-    page.locator(".steps").scroll_into_view_if_needed()
-    page.locator(".steps .figure > *").first.wait_for(state="attached")
+    page.wait_for_function(
+        """() => {
+            const steps = document.querySelector(".steps");
+            steps.scrollIntoView({ block: "nearest" }); // again, if what is above it has grown meanwhile
+            return steps.querySelector(".figure > *");
+        }"""
+    )
 
 
 Points = list[tuple[float, float]]

@@ -10,7 +10,18 @@ import pytest
 from PIL import Image
 
 from .acts import REPLACED
-from .choosing import STAGE, Locator, Page, Route, open_anew, open_page, shown_result, wait_a_moment, wait_until
+from .choosing import (
+    STAGE,
+    Locator,
+    Page,
+    Route,
+    frames,
+    open_anew,
+    open_page,
+    shown_result,
+    wait_a_moment,
+    wait_until,
+)
 
 DIGIT = "digit=3&model=digits-tiny&patch_size=7"
 IN_SIGHT = """node => {
@@ -77,6 +88,7 @@ def go_to(page: Page, kind: str, block: int | None = None) -> None:
 
 def test_it_plays_pauses_steps_and_ends(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 1920, "height": 1080})
+    page.goto("about:blank")  # where there is room all settings stand beside the answer, until they are closed
     begin(page, address, motion=True)
     assert page.locator(".drawer").is_hidden(), "nothing narrows it"
     page.wait_for_function(f"({NOW}).isPlaying && ({NOW}).moment.index >= 1")
@@ -287,6 +299,7 @@ def check_card(page: Page, card: Locator) -> None:
     for key in ("ArrowDown", "ArrowUp", "ArrowDown", "ArrowDown"):
         page.locator(".film.faces").press(key)
     card.wait_for()
+    frames(page)  # the last key's is shown
     at, box, own = page.evaluate(f"({NOW}).card.at"), page.locator(".view").bounding_box(), card.bounding_box()
     assert box and own and own["y"] >= box["y"] and own["y"] + own["height"] <= box["y"] + box["height"]
     words = card.locator("p").inner_text()

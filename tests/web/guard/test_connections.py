@@ -104,6 +104,7 @@ def test_a_response_that_is_not_read_ends_and_one_that_is_read_slowly_arrives(pa
     until(lambda: opened(page) == 2)
     peers = {peer.client[1]: peer for peer in page.server.server_state.connections}
     peer, nbytes = peers[slow.getsockname()[1]], 12
+    until(lambda: all(one.unread for one in peers.values()))
 
     def look() -> None:
         looked = threading.Event()
