@@ -19,6 +19,7 @@ def test_the_table_says_what_each_head_is_worth(seven, tmp_path, capsys, against
     lines = capsys.readouterr().out.splitlines()
     ex = vit_demo.explore(seven, "digits-tiny")
     effects, parts = ex.head_effects("7", against), ex.contributions("7", against)
+    assert lines[0].startswith(f"It says {ex.top(1)[0][0]}, ") and lines[0].endswith("\u00a0%.")
     blocks = [line for line in lines if line.startswith("block ")]
     depth = len(effects)
     for values, rows, mlps in ((effects, blocks[:depth], None), (parts.heads, blocks[depth:], parts.mlps)):
@@ -42,6 +43,8 @@ def test_json_has_the_numbers_of_the_package(seven, tmp_path, capsys):
     total = np.sum(found["contributions"]) + sum(found["mlps"]) + found["tokens"] + found["bias"]
     assert total == pytest.approx(found["logit"], abs=1e-4) == pytest.approx(ex.logits.max(), abs=1e-3)
     assert found["label"] == ex.top(1)[0][0] and found["against"] is None
+    assert main([*command[:4], *command[5:], "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith(" without heads 0.2, 1.0.")
 
 
 def test_explain_without_heads(seven, tmp_path, capsys):

@@ -105,6 +105,13 @@ def test_effects_are_those_of_a_loop_with_hooks(case):
         np.testing.assert_allclose(one.head_effects(target, other, batch_size=10**30), expected[1], atol=1e-5)
         np.testing.assert_allclose(one.head_effects(target, unit="log_probability"), expected[2], atol=1e-5)
     assert abs(found[1, 1]) < 1e-6
+    whole = by_hand(parts, ex.pixels)
+    lost = [whole - by_hand(parts, ex.pixels, [one], mean=True) for one in product(range(DEPTH), range(HEADS))]
+    expected = torch.stack(lost)[:, target].reshape(DEPTH, HEADS)
+    np.testing.assert_allclose(ex.head_effects(target, replace="mean"), expected, atol=1e-5)
+    for one, replace in ((ex, "median"), (ex.without(heads=[(1, 1)]), "mean")):
+        with pytest.raises(InputError, match="replace"):
+            one.head_effects(target, replace=replace)
 
 
 def test_tokens_of_another_result_are_put_in(case):

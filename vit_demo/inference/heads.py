@@ -17,7 +17,7 @@ from vit_demo.inference.result import Label, Query, Result
 from vit_demo.inference.sequence import check_block, check_head, check_patch, class_index, listed, other_class
 from vit_demo.inference.smallest_sets import is_predicted
 from vit_demo.methods import Progress
-from vit_demo.trace.intervention import REPLACEMENTS, Graft, Replacement
+from vit_demo.trace.intervention import REPLACEMENTS, Graft, Intervention, Replacement
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,23 +54,28 @@ def without(
             between the blocks are not seen, or a block does more than to add to them, so that its MLP is not seen.
         PresetError: If what a block adds after attention is not what one linear map gives, of which an MLP is the rest.
     """
-    if replace not in REPLACEMENTS:
-        raise InputError(f"There is no replacement {replace!r}: choose {' or '.join(REPLACEMENTS)}.")
     before, depth = ex.intervention, ex.trace.num_blocks // ex.trace.together
     found = {
         "heads": _each_once("head", heads, lambda head: check_place(ex, head)),
         "blocks": _each_once("block", blocks, lambda block: check_block(depth, block) % depth),
         "mlps": _each_once("MLP", mlps, lambda block: check_block(depth, block) % depth),
     }
-    if before.is_silent and before.replace != replace and any(found.values()):
-        raise InputError(f"Others are silent with replace={before.replace!r}: use the same for all.")
     merged: dict[str, Any] = {name: tuple(sorted({*getattr(before, name), *new})) for name, new in found.items()}
-    after = with_fields(before, **merged, replace=replace)
-    if after == before or not any(found.values()):
+    after = with_fields(_replacing(ex, replace) if any(found.values()) else before, **merged)
+    if after == before:
         return ex
     if set(after.mlps) - set(before.mlps):
         with_fields(ex, intervention=with_fields(after, blocks=(), mlps=())).run(check_sum)
     return ex.again(intervention=after)
+
+
+def _replacing(ex: Result, replace: Replacement) -> Intervention:
+    """What is changed in a result, with this in place of what is silent."""
+    if replace not in REPLACEMENTS:
+        raise InputError(f"There is no replacement {replace!r}: choose {' or '.join(REPLACEMENTS)}.")
+    if ex.intervention.is_silent and ex.intervention.replace != replace:
+        raise InputError(f"Others are silent with replace={ex.intervention.replace!r}: use the same for all.")
+    return with_fields(ex.intervention, replace=replace)
 
 
 def _each_once(what: str, given: Any, check: Any) -> list[Any]:
@@ -91,7 +96,7 @@ def check_place(ex: Result, place: Any) -> tuple[int, int]:
     try:
         block, head = place
     except (TypeError, ValueError):
-        message = f"A head is its block and its number, and heads are a list such as [(0, 1)], not of {place!r:.40}."
+        message = f"Heads are a list of (block, head), such as [(0, 1)], and {place!r:.40} is no such pair: give one."
         raise InputError(message) from None
     depth = ex.trace.num_blocks
     check_head(ex.trace.num_heads, head)
@@ -141,8 +146,12 @@ def head_effects(
     unit: Unit = "logit",
     batch_size: int | None = None,
     progress: Progress | None = None,
+    replace: Replacement | None = None,
 ) -> NDArray[np.float32]:
     """What a class loses when each head alone is silent, beside what is silent already: as many passes as heads.
+
+    Effects do not add up, because heads make up for each other. Nor are they of this class alone: without a head that
+    every answer needs the network says something else, which ``without`` shows.
 
     Args:
         ex: The result.
@@ -151,12 +160,14 @@ def head_effects(
         unit: What is lost: of the ``"logit"``, or of the ``"log_probability"``.
         batch_size: Passes at once; for None as many as fit.
         progress: Called with the passes done and their total.
+        replace: As in ``without``; for None as what is silent already, or 0.
 
     Returns:
         float32 ``[blocks, heads]``, below 0 where the class gains.
 
     Raises:
-        InputError: If there is no such unit, the network gives no probabilities, or ``batch_size`` is below 1.
+        InputError: If there is no such unit or replacement, others are silent in the other way, the network gives no
+            probabilities, or ``batch_size`` is below 1.
         LabelError: If there is no such class.
     """
     if unit not in ("logit", "log_probability"):
@@ -166,7 +177,8 @@ def head_effects(
     size = None if batch_size is None else whole_number(batch_size, "batch_size", 1)
     target, other = _classes(ex, label, against)
     options: dict[str, Any] = {"against": other, "log": unit != "logit", "batch_size": size, "progress": progress}
-    found: NDArray[np.float32] = ex.run(metrics.head_effects, target, slow=True, **options).numpy()
+    changed = with_fields(ex, intervention=_replacing(ex, replace or ex.intervention.replace))
+    found: NDArray[np.float32] = changed.run(metrics.head_effects, target, slow=True, **options).numpy()
     return found
 
 

@@ -144,7 +144,7 @@ class Result:
         Dropped patches are not in the sequence.
         """
         pixels, kept = self.pixels.detach(), kept_patches(self)  # a caller may want gradients of the input
-        if self.intervention:
+        if self.intervention != NOTHING:
             arguments, function = (self.intervention, function, *arguments), run_changed
         return self.run_on_model(function, pixels, *arguments, kept_patches=kept, **options)
 

@@ -178,7 +178,8 @@ def _download(
 
 
 def _no_repository(name: str) -> PresetError:
-    return PresetError(f"{quote(name)} is neither a folder nor a repository of the Hub: write it as org/name.")
+    what = "neither a folder nor a repository of the Hub"
+    return PresetError(f"{quote(name)} is {what}: name a folder with a config.json, or write org/name.")
 
 
 def _too_large(repo: str, filename: str, size: int, max_bytes: int) -> CheckpointError:
