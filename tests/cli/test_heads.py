@@ -19,7 +19,7 @@ def test_the_table_says_what_each_head_is_worth(seven, tmp_path, capsys, against
     lines = capsys.readouterr().out.splitlines()
     ex = vit_demo.explore(seven, "digits-tiny")
     effects, parts = ex.head_effects("7", against), ex.contributions("7", against)
-    assert lines[0].startswith(f"It says {ex.top(1)[0][0]}, ") and lines[0].endswith("\u00a0%.")
+    assert lines[0].startswith(f"It says {ex.top(1)[0][0]}, ") and lines[0].endswith(" %.")
     blocks = [line for line in lines if line.startswith("block ")]
     depth = len(effects)
     for values, rows, mlps in ((effects, blocks[:depth], None), (parts.heads, blocks[depth:], parts.mlps)):

@@ -63,17 +63,11 @@ def run(options: argparse.Namespace) -> None:
         output.print_lines(json.dumps({**output.prediction_json(result), **about, **found}))
         return
     name, score = result.top(1)[0]
-    silent = f" without heads {', '.join(f'{block}.{head}' for block, head in result.intervention.heads)}"
-    lines = [f"It says {name}, {as_text(score, result.preset.scores)}{silent if result.intervention.heads else ''}."]
-    lines += [
-        f"What the logit of {question} loses when one head alone is silent, * the most:",
-        *_table(tables["effects"]),
-    ]
+    silent = f" without {result.intervention.words}" if result.intervention else ""
+    lines = [f"It says {name}, {as_text(score, result.preset.scores)}{silent}."]
+    lines += [f"What the logit of {question} loses when one head alone is silent:", *_table(tables["effects"])]
     if parts:
-        lines += [
-            "What each adds to it directly, * the most, and the MLP of each block:",
-            *_table(parts.heads, parts.mlps),
-        ]
+        lines += ["What each adds to it directly, and the MLP of each block:", *_table(parts.heads, parts.mlps)]
         lines.append(f"With the first tokens, {parts.tokens:.2f}, and biases, {parts.bias:.2f}: {parts.logit:.2f}.")
     output.print_lines(*lines, str(path))
 
