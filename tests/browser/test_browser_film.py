@@ -88,6 +88,7 @@ def go_to(page: Page, kind: str, block: int | None = None) -> None:
 
 def test_it_plays_pauses_steps_and_ends(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 1920, "height": 1080})
+    page.unroute_all()
     page.goto("about:blank")  # where there is room all settings stand beside the answer, until they are closed
     begin(page, address, motion=True)
     assert page.locator(".drawer").is_hidden(), "nothing narrows it"
@@ -244,7 +245,7 @@ def test_a_phone_is_not_widened_and_nothing_is_cut_off(
                 assert phone.locator(".film-acts .more-of-step").evaluate(IN_SIGHT)
             phone.keyboard.press("ArrowRight")
         assert len(places) == 1, "nothing jumps"
-        assert phone.evaluate(REPLACED) == []
+        wait_until(phone, lambda: phone.evaluate(REPLACED) == [])
         go_to(phone, "end")
         for way in (".keep", ".keep + .link"):
             phone.locator(way).wait_for()
@@ -311,7 +312,7 @@ def check_card(page: Page, card: Locator) -> None:
     page.mouse.click(box["x"] + at[0], box["y"] + at[1])
     card.get_by_text("of its attention.").wait_for()
     assert page.evaluate("scrollY") == 0, "it is explained where it is"
-    assert page.evaluate(REPLACED) == []
+    wait_until(page, lambda: page.evaluate(REPLACED) == [])
 
 
 def test_a_touch_explains_what_it_is_and_leads_to_its_step(page: Page, address: str) -> None:

@@ -187,11 +187,12 @@ def test_uploads_take_half_of_a_small_disk_at_most(tmp_path, monkeypatch):
     assert [file.exists() for file in files] == [False, False, True], "something else fills it: half is given back"
 
 
-def test_a_full_disk_frees_itself_while_the_server_runs(monkeypatch):
+def test_a_full_disk_frees_itself_while_the_server_runs(tmp_path, monkeypatch):
     class Full(uploads.UploadCleaner):
         def free_bytes(self) -> int:
             return 0
 
+    monkeypatch.setattr(uploads, "_folder", tmp_path)  # without what other tests have left, which is kept
     monkeypatch.setattr(server, "UPLOADS_SECONDS", 0.05)
     monkeypatch.setattr(uploads, "UploadCleaner", Full)  # of the next server: those that run have theirs
     with TestClient(asgi_app()):
