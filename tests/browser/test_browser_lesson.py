@@ -92,7 +92,7 @@ def check_choices(page: Page, number: int) -> None:
         page.locator(".build .fields [name=seconds]").wait_for()
 
 
-SIZES = [((1366, 768), "desktop"), ((820, 1180), "tablet"), ((390, 844), "phone")]
+SIZES = [((1440, 900), "desktop"), ((1366, 768), "desktop"), ((820, 1180), "tablet"), ((390, 844), "phone")]
 
 
 @pytest.mark.parametrize(("size", "kind"), SIZES)

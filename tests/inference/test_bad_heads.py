@@ -26,6 +26,7 @@ BAD = {
     "truth of torch": ({"blocks": [torch.tensor(True)]}, "whole number"),
     "one head, no list": ({"heads": (0, 1)}, "Heads are a list"),
     "truth": ({"heads": [(True, 0)]}, "whole number"),
+    "another replacement, for nothing": ({"replace": "noise"}, "zero or mean"),
     "another replacement": ({"heads": [(0, 0)], "replace": "noise"}, "zero or mean"),
 }
 

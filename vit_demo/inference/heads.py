@@ -54,6 +54,7 @@ def without(
             between the blocks are not seen, or a block does more than to add to them, so that its MLP is not seen.
         PresetError: If what a block adds after attention is not what one linear map gives, of which an MLP is the rest.
     """
+    _check_replacement(replace)
     before, depth = ex.intervention, ex.trace.num_blocks // ex.trace.together
     found = {
         "heads": _each_once("head", heads, lambda head: check_place(ex, head)),
@@ -69,10 +70,14 @@ def without(
     return ex.again(intervention=after)
 
 
-def _replacing(ex: Result, replace: Replacement) -> Intervention:
-    """What is changed in a result, with this in place of what is silent."""
+def _check_replacement(replace: Any) -> None:
     if replace not in REPLACEMENTS:
         raise InputError(f"There is no replacement {replace!r}: choose {' or '.join(REPLACEMENTS)}.")
+
+
+def _replacing(ex: Result, replace: Replacement) -> Intervention:
+    """What is changed in a result, with this in place of what is silent."""
+    _check_replacement(replace)
     if ex.intervention.is_silent and ex.intervention.replace != replace:
         raise InputError(f"Others are silent with replace={ex.intervention.replace!r}: use the same for all.")
     return with_fields(ex.intervention, replace=replace)
@@ -177,7 +182,7 @@ def head_effects(
     size = None if batch_size is None else whole_number(batch_size, "batch_size", 1)
     target, other = _classes(ex, label, against)
     options: dict[str, Any] = {"against": other, "log": unit != "logit", "batch_size": size, "progress": progress}
-    changed = with_fields(ex, intervention=_replacing(ex, replace or ex.intervention.replace))
+    changed = with_fields(ex, intervention=_replacing(ex, ex.intervention.replace if replace is None else replace))
     found: NDArray[np.float32] = changed.run(metrics.head_effects, target, slow=True, **options).numpy()
     return found
 
