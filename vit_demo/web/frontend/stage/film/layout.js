@@ -127,11 +127,15 @@ export function placeOfCard([width, height], [wide, high], [own, others], [x, y]
   for (let i = 0; i <= STEPS; i++)
     for (let j = 0; j <= STEPS; j++) {
       const [left, top] = [(room[0] * i) / STEPS, (room[1] * j) / STEPS];
-      const away = ([px, py]) =>
-        Math.hypot(Math.max(left - px, 0, px - left - wide), Math.max(top - py, 0, py - top - high));
-      const covered = (points) => points.filter((point) => away(point) < BESIDE).length;
+      const [right, bottom] = [left + wide, top + high];
+      const isUnder = ([px, py]) =>
+        px > left - BESIDE && px < right + BESIDE && py > top - BESIDE && py < bottom + BESIDE;
+      const covered = (points) => points.filter(isUnder).length;
+      const away = Math.hypot(Math.max(left - x, 0, x - right), Math.max(top - y, 0, y - bottom));
       const aside = Math.abs(left + wide / 2 - x);
-      const cost = 1e6 * covered(own) + 1e4 * covered(others) + away([x, y]) + 0.1 * aside;
+      const near = away + 0.1 * aside;
+      if (near >= best.cost) continue;
+      const cost = 1e6 * covered(own) + 1e4 * covered(others) + near;
       if (cost < best.cost) best = { cost, left, top };
     }
   return best;
