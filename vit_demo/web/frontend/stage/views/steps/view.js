@@ -103,13 +103,17 @@ export function create(card, { request, change, redraw, restore, stepCode, load 
     return NEEDS[step] === "block" ? numbersOf(result, { kind: "steps_block", query, block, head }) : null;
   }
 
-  /** Whether the chapter is on the screen, more or less: its numbers are asked for then. */
-  const isInSight = (margin = 0) => {
-    const { top, bottom, height } = card.getBoundingClientRect();
-    return height > 0 && top < innerHeight + margin && bottom > -margin;
+  let isNear = false; // whether so much of the chapter is on the screen that its numbers are asked for
+  const look = (/** @type {IntersectionObserverEntry[]} */ entries) => {
+    isNear = Boolean(entries.at(-1)?.isIntersecting);
+    if (isNear) redraw();
   };
-  addEventListener("scroll", () => !tour && isInSight(NEAR) && redraw(), { passive: true });
+  new IntersectionObserver(look, { root: document, rootMargin: `${NEAR}px 0px` }).observe(card);
   watchFoot(card);
+  const isInSight = () => {
+    const { top, bottom } = card.getBoundingClientRect();
+    return top < innerHeight && bottom > 0;
+  };
 
   async function fetchSum() {
     drawSum = null;
@@ -118,7 +122,7 @@ export function create(card, { request, change, redraw, restore, stepCode, load 
   }
 
   function draw({ result, choices }) {
-    if (!isInSight(NEAR) && choices.section !== "steps") {
+    if (!isNear && choices.section !== "steps") {
       tour = null; // drawn once it comes in sight again
       return replies.release("steps");
     }
@@ -155,12 +159,11 @@ export function create(card, { request, change, redraw, restore, stepCode, load 
     const { asked, revealed } = quiz.show(result, tour.step, ask);
     const isAboutThis = asked?.prompt === ask()?.prompt; // not an answered question about another token
     showPicture(state, revealed, isAboutThis ? asked?.marks : null);
-    const theme = getComputedStyle(card).getPropertyValue("--plus");
     const key = JSON.stringify([
       result.run,
       tour,
       revealed,
-      theme,
+      document.body.className, // the theme
       currentLanguage(),
       contributions?.error,
       Boolean(contributions?.value && drawSum),
