@@ -32,7 +32,6 @@ export function render(stage) {
   const { latest, parts } = stage;
   const result = seenOf(stage);
   const choices = choicesOf(stage);
-  stage.isOld = false;
   if (stage.isFilmed && !stage.film && choices.section !== "steps") scrollTo(0, 0); // where the picture is
   stage.isFilmed = stage.film !== null;
   stage.host.classList.toggle("live", stage.live !== null);
@@ -46,7 +45,8 @@ export function render(stage) {
     for (const each of parts.views) if (each.isLive || !stage.result) each.drawEmpty?.({ choices });
     writeFrame(stage, frameOf(givenOf(stage, null, choices)), null);
     stage.paint = () => paintEmpty(stage);
-    return stage.paint();
+    stage.paint();
+    return;
   }
   const drawing = result === stage.result ? ordinaryDrawing(stage, choices) : liveDrawing(stage, result);
   const { turns } = stage;
@@ -206,10 +206,10 @@ function inkOf(stage) {
 }
 
 function paintEmpty(stage) {
-  if (!isPaper(stage)) return;
+  if (!isPaper(stage)) return null;
   const size = fitCanvas(stage.canvas, [1, 1]);
-  if (!size[0]) return; // it is not in sight
-  paintPaper(stage.canvas, size, { ...inkOf(stage), seen: 0, lines: 0, box: null, result: null });
+  if (size[0]) paintPaper(stage.canvas, size, { ...inkOf(stage), seen: 0, lines: 0, box: null, result: null });
+  return null;
 }
 
 function paint(stage, drawing) {

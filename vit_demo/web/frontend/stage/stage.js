@@ -44,7 +44,7 @@ export function createState(element, methods) {
     frame: 0, // the next one, if it is scheduled
     isOld: true, // whether more than what moves on the picture is another by then
     render: () => {}, // shows it; see render.js
-    paint: () => {}, // paints what moves, over what the last frame was about
+    paint: () => /** @type {any} */ (null), // paints what moves on the picture of the last one; returns what is shown, if it is in sight
     parts: /** @type {any} */ (null), // {replies, dropping, drawer, caption, challenge, views, sections}
   };
 }
@@ -62,9 +62,10 @@ export function redraw(stage) {
 /** Paints the picture again with the next frame: what is said of it stays. */
 export function move(stage) {
   stage.frame ||= requestAnimationFrame(() => {
-    stage.frame = 0;
-    if (stage.isOld) stage.render();
-    else stage.paint();
+    const { isOld } = stage;
+    Object.assign(stage, { frame: 0, isOld: false });
+    if (isOld) stage.render();
+    else if (!stage.paint()?.moves) redraw(stage); // once it rests, all is written
   });
 }
 

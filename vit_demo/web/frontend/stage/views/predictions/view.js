@@ -33,7 +33,7 @@ export const html = `
   </div>`;
 
 /** @type {import("../contract.d.ts").Create} */
-export function create(card, { pickClass, redraw }) {
+export function create(card, { pickClass }) {
   const find = (selector) => card.querySelector(selector);
   let predictions = [];
   let rows = /** @type {any[]} */ ([]); // {item, face, label, number, bar, before, index}
@@ -80,8 +80,7 @@ export function create(card, { pickClass, redraw }) {
   function arrange(indices, { isFixed, isLive, isFilm }) {
     const next = indices.join();
     const now = performance.now();
-    if (next === order) return;
-    if (isLive && !isFixed && !isFilm && now - swapped < SWAP) return void setTimeout(redraw, SWAP);
+    if (next === order || (isLive && !isFixed && !isFilm && now - swapped < SWAP)) return;
     swapped = now;
     order = next;
     const places = new Map(rows.map((row) => [row.index, row.item.offsetTop]));

@@ -1,7 +1,7 @@
 // @ts-check
 // "Step by step": eight steps from the pixels to the answer, on the visitor's own picture and model.
 
-import { isNew, make, makeButton, setText } from "../../../shared/dom.js";
+import { isNew, make, makeButton, put, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { showWithout } from "../../caption.js";
@@ -190,17 +190,19 @@ export function create(card, { request, change, redraw, restore, stepCode, load 
     setText(find(".sentences p"), sentences.join(" "));
     dots.forEach((dot, i) => {
       dot.classList.toggle("done", i < step);
-      dot.ariaLabel = translate("Step {step}: {title}", { step: i + 1, title: titleOf(i) });
-      dot.ariaCurrent = i === step ? "step" : null;
-      dot.tabIndex = i === step ? 0 : -1; // the arrow keys walk from there
+      put(dot, {
+        ariaLabel: translate("Step {step}: {title}", { step: i + 1, title: titleOf(i) }),
+        ariaCurrent: i === step ? "step" : null,
+        tabIndex: i === step ? 0 : -1, // the arrow keys walk from there
+      });
     });
     parts.forEach((part, i) => {
       part.classList.toggle("current", PARTS[i][2].includes(step));
     });
     setText(find(".art-blocks"), `×\u00a0${facts.blocks}`);
-    find(".previous").disabled = step === 0;
-    find(".next").hidden = step === NUM_STEPS - 1;
-    find(".to-build").hidden = step < NUM_STEPS - 1;
+    put(find(".previous"), { disabled: step === 0 });
+    put(find(".next"), { hidden: step === NUM_STEPS - 1 });
+    put(find(".to-build"), { hidden: step < NUM_STEPS - 1 });
     writeShapes(find(".shapes"), [before, after]);
     const code = find(".code");
     if (isNew(code, [step, facts.own])) code.replaceChildren(...codeNodes(stepCode[step], facts.own));
