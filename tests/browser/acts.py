@@ -59,17 +59,19 @@ WATCH = """(selector) => {
 FIXED = ".headline, .view, .strip-of, .line button, .predictions, .verbs button, .tour, .blocks, .ways"
 """What stays where it is, whatever a visitor does."""
 
-REPLACED = """async () => {
+REWRITTEN = """async () => {
   const found = [];
-  const nameOf = ({ target }) => target.className || target.nodeName;
+  const nameOf = ({ target, type, attributeName }) =>
+    `${attributeName ?? type} of ${target.className || target.parentElement?.className || target.nodeName}`;
   const watch = new MutationObserver((all) => found.push(...all.map(nameOf)));
-  watch.observe(document.querySelector(".stage"), { childList: true, subtree: true });
+  const all = { attributes: true, childList: true, characterData: true, subtree: true };
+  watch.observe(document.querySelector(".stage"), all);
   document.querySelector(".view").dispatchEvent(new PointerEvent("pointerenter")); // the stage is drawn again
   await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
   watch.disconnect();
   return found;
 }"""
-"""Where a frame in which nothing changes puts nodes in place of others: a click on them would be lost."""
+"""What a frame in which nothing changes writes all the same; a click on a node that is replaced would be lost."""
 
 CUT = """() => {
   const texts = document.createTreeWalker(document.querySelector(".gradio-container"), NodeFilter.SHOW_TEXT);

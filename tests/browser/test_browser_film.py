@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from .acts import REPLACED
+from .acts import REWRITTEN
 from .choosing import (
     STAGE,
     Locator,
@@ -242,7 +242,7 @@ def test_a_phone_is_not_widened_and_nothing_is_cut_off(
                 assert phone.locator(".film-acts .more-of-step").evaluate(IN_SIGHT)
             phone.keyboard.press("ArrowRight")
         assert len(places) == 1, "nothing jumps"
-        wait_until(phone, lambda: phone.evaluate(REPLACED) == [])
+        wait_until(phone, lambda: phone.evaluate(REWRITTEN) == [])
         go_to(phone, "end")
         for way in (".keep", ".keep + .link"):
             phone.locator(way).wait_for()
@@ -309,7 +309,7 @@ def check_card(page: Page, card: Locator) -> None:
     page.mouse.click(box["x"] + at[0], box["y"] + at[1])
     card.get_by_text("of its attention.").wait_for()
     assert page.evaluate("scrollY") == 0, "it is explained where it is"
-    wait_until(page, lambda: page.evaluate(REPLACED) == [])
+    wait_until(page, lambda: page.evaluate(REWRITTEN) == [])
 
 
 def test_a_touch_explains_what_it_is_and_leads_to_its_step(page: Page, address: str) -> None:

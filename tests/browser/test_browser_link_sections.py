@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from .acts import REPLACED
+from .acts import REWRITTEN
 from .choosing import (
     Page,
     close_settings,
@@ -152,7 +152,7 @@ def test_a_section_opens_whatever_a_link_says(page: Page, address: str) -> None:
     ):
         open_page(page, f"{address}#tab=digits&section={link}")
         page.locator(shown).wait_for()
-        wait_until(page, lambda: page.evaluate(REPLACED) == [])
+        wait_until(page, lambda: page.evaluate(REWRITTEN) == [])
 
 
 def test_on_a_phone_the_section_of_a_link_is_in_sight_in_the_header(phone: Page, address: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ..percentages import percentage
-from .acts import CUT, FIXED, REPLACED, WATCH, said, wait_until_done
+from .acts import CUT, FIXED, REWRITTEN, WATCH, said, wait_until_done
 from .choosing import STAGE, Page, draw, frames, look_from, middle_of, open_page, rub, shown_result, wait_until
 
 SIZES = {
@@ -77,7 +77,7 @@ def check(page: Page, act: str) -> None:
     wait_for_texts(page, ".answers > span", [percentage(block[0][1], NBSP) for block in result.logit_lens()[1:]])
     assert page.evaluate("[...window.moved]") == [], act
     assert page.evaluate(CUT) == [], act
-    wait_until(page, lambda: page.evaluate(REPLACED) == [])  # once all has arrived
+    wait_until(page, lambda: page.evaluate(REWRITTEN) == [])  # once all has arrived
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import "./helpers.js";
-import { isNew } from "../../vit_demo/web/frontend/shared/dom.js";
+import { isNew, put } from "../../vit_demo/web/frontend/shared/dom.js";
 
 test("what a host shows is new once, whatever it is made of, and nothing is written to the page", () => {
   const big = Array.from({ length: 999 }, (_, i) => [i, `class ${i}`]);
@@ -15,4 +15,16 @@ test("what a host shows is new once, whatever it is made of, and nothing is writ
     assert.ok(!isNew(host, contents()[index]), `content ${index} again`);
     assert.ok(isNew({}, content), "another host");
   }
+});
+
+test("what an element has already is not written again", () => {
+  const written = [];
+  const node = new Proxy(
+    { hidden: false, title: "" },
+    { set: (...given) => written.push(given[1]) && Reflect.set(...given) },
+  );
+  put(node, { hidden: false, title: "a", ariaLabel: "b" });
+  assert.deepEqual(written.splice(0), ["title", "ariaLabel"]);
+  put(node, { hidden: true, title: "a", ariaLabel: "b" });
+  assert.deepEqual(written, ["hidden"]);
 });

@@ -25,14 +25,16 @@ function lineOf() {
     removeAttribute() {},
     replaceChildren() {},
   });
-  const canvas = { ...node(), clientWidth: WIDTH, clientHeight: 32, getContext: () => context };
+  const canvas = { ...node(), getContext: () => context };
   const host = { ...node(), querySelector: (name) => (name === "canvas" ? canvas : node()) };
   Object.assign(globalThis, {
     ResizeObserver: class {
-      observe() {}
+      constructor(tell) {
+        this.observe = () => tell([{ contentRect: { width: WIDTH, height: 32 } }]);
+      }
     },
     devicePixelRatio: 1,
-    document: { createElement: () => ({ ...node(), append() {} }) },
+    document: { createElement: () => ({ ...node(), append() {} }), body: { className: "" } },
     getComputedStyle: () => ({ getPropertyValue: () => "" }),
   });
   return { ...createLine(host, { onScrub() {} }), canvas, written };

@@ -1,7 +1,7 @@
 // @ts-check
 // The pad: the tools of the drawing, the example digits, and a small paper where the picture of the stage is not in sight.
 
-import { makeButton, onFiles, rove } from "../shared/dom.js";
+import { makeButton, onFiles, put, rove } from "../shared/dom.js";
 import { english, languageChange, translate } from "../shared/language.js";
 import { modelInput, pageState, shownResult } from "../shared/pageState.js";
 import { createPadCanvas, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
@@ -26,18 +26,20 @@ export function createPad(element, { photos, onPhoto }) {
     // What the browser cannot show, such as HEIC, and a photo of before a reload: as the model saw it.
     const own = photos.get(fileOf(picture));
     const address = !sketch.isDrawing() && fileOf(picture) && (own ?? modelInput.latest().digit);
-    photo.hidden = !address;
+    put(photo, { hidden: !address });
     photo.classList.toggle("seen", !own);
     if (address && photo.src !== address) photo.src = address;
     find(".hint").classList.toggle("faded", !isEmpty);
-    undo.disabled = !sketch.canUndo();
-    clear.disabled = isEmpty;
+    put(undo, { disabled: !sketch.canUndo() });
+    put(clear, { disabled: isEmpty });
     for (const button of pens) {
-      button.setAttribute("aria-pressed", String(button.dataset.pen === sketch.pen()));
+      put(button, { ariaPressed: String(button.dataset.pen === sketch.pen()) });
     }
     element.querySelectorAll(".example").forEach((button, digit) => {
-      button.setAttribute("aria-label", translate("Example {digit}", { digit }));
-      button.setAttribute("aria-pressed", String(picture?.digit === digit && !sketch.isDrawing()));
+      put(button, {
+        ariaLabel: translate("Example {digit}", { digit }),
+        ariaPressed: String(picture?.digit === digit && !sketch.isDrawing()),
+      });
     });
     for (const group of [tools, find(".digits")]) rove(group);
     paper.show(sketch.strokes());

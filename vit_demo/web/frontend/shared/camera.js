@@ -1,7 +1,7 @@
 // @ts-check
 // Cameras: one of a video element, and the page's, which the photo input starts and about whose frames the stage asks.
 
-import { make } from "./dom.js";
+import { make, put } from "./dom.js";
 import { english } from "./language.js";
 import { createChannel } from "./pageState.js";
 import { createRequestIds } from "./requests.js";
@@ -79,7 +79,7 @@ export function showWays(host) {
   const shown = { choose: !isOn, live: !isOn && canStart, camera: !isOn && !canStart, hold: isOn, stop: isOn };
   for (const [name, isShown] of Object.entries(shown)) {
     const button = host.querySelector(`[data-way=${name}]`);
-    if (button) button.hidden = !isShown;
+    if (button) put(button, { hidden: !isShown });
   }
   const { activeElement } = document;
   if (activeElement?.matches("[data-way][hidden]") && host.contains(activeElement)) {

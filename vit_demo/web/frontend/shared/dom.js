@@ -12,6 +12,11 @@ export function make(tag, properties = {}, ...children) {
 export const makeButton = (onclick, properties = {}, ...children) =>
   make("button", { type: "button", onclick, ...properties }, ...children);
 
+/** Gives an element, its `style` or its `dataset` the properties that it does not have yet: what stays is not written. */
+export function put(node, properties) {
+  for (const [name, value] of Object.entries(properties)) if (node[name] !== value) node[name] = value;
+}
+
 const shownTexts = new WeakMap(); // element -> the text in the page's language
 
 /**
@@ -60,9 +65,9 @@ export function pixelsOf(count, colourOf) {
   return pixels;
 }
 
-/** Pixels, RGBA, as a canvas. */
-export function pixelCanvas(pixels, width, height) {
-  const canvas = make("canvas", { width, height });
+/** Pixels, RGBA, as a canvas, which may be one that is no longer needed. */
+export function pixelCanvas(pixels, width, height, canvas = make("canvas")) {
+  put(canvas, { width, height });
   canvas.getContext("2d").putImageData(new ImageData(pixels, width, height), 0, 0);
   return canvas;
 }
@@ -86,7 +91,7 @@ export function documentEvents(element) {
 export function setProgress(bar, visible, /** @type {number | null} */ progress = null) {
   bar.classList.toggle("on", visible);
   bar.classList.toggle("unknown", progress === null);
-  bar.firstElementChild.style.width = `${100 * (progress ?? 1)}%`;
+  put(bar.firstElementChild.style, { width: `${100 * (progress ?? 1)}%` });
 }
 
 /** Writes to the clipboard and resolves to whether that worked; in a frame without that right, the way of older browsers. */
@@ -129,7 +134,7 @@ export function barRow(about, name, share, number, agrees) {
 export function rove(host, columns = 1, onMove = (/** @type {HTMLButtonElement} */ _button) => {}) {
   const usable = () => [...host.querySelectorAll("button:enabled:not([hidden])")];
   const stop = usable().find((button) => button.matches("[aria-pressed=true], [aria-selected=true]")) ?? usable()[0];
-  for (const button of host.querySelectorAll("button")) button.tabIndex = button === stop ? 0 : -1;
+  for (const button of host.querySelectorAll("button")) put(button, { tabIndex: button === stop ? 0 : -1 });
   host.onkeydown = (event) => {
     const all = usable();
     const at = all.indexOf(event.target);
@@ -159,6 +164,19 @@ export const definitions = (lines) =>
     make("dd", { textContent: value, title: value }),
   ]);
 
+const styles = new WeakMap(); // element -> {theme, values}
+
+/** CSS variables of an element, which the theme alone changes: reading them anew would have the page's styles computed. */
+export function variablesOf(element, names) {
+  const theme = document.body.className; // of which Gradio's dark theme is a part
+  const known = styles.get(element);
+  if (known?.theme === theme && names.every((name) => known.values[name])) return known.values;
+  const style = getComputedStyle(element);
+  const values = { ...Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`)])) };
+  styles.set(element, { theme, values });
+  return values;
+}
+
 let ids = 0;
 
 /** An id that no other element of the page has. */
@@ -183,7 +201,7 @@ export function createRadios(bar, onChange) {
   }
 
   function enable(flag) {
-    for (const input of inputs()) input.disabled = !flag;
+    for (const input of inputs()) put(input, { disabled: !flag });
   }
 
   return { set, enable };
@@ -215,13 +233,12 @@ export function slider(input, format, onChange) {
   input.addEventListener("input", () => onChange(Number(input.value)));
   return {
     set(value, most = input.max) {
-      input.max = most;
+      put(input, { max: String(most), ariaValueText: format(value) });
       input.value = value;
       setText(host.querySelector("span"), format(value));
-      input.setAttribute("aria-valuetext", format(value));
     },
     enable(flag) {
-      input.disabled = !flag;
+      put(input, { disabled: !flag });
     },
   };
 }

@@ -16,8 +16,11 @@ export async function greyPng({ data, width, height }) {
     at++;
     for (let x = 0; x < width; x++, from += 4) rows[at++] = data[from];
   }
-  const stream = new Blob([rows]).stream().pipeThrough(new CompressionStream("deflate"));
-  const packed = new Uint8Array(await new Response(stream).arrayBuffer());
+  const { readable, writable } = new CompressionStream("deflate");
+  const writer = writable.getWriter(); // a Blob would wait for the browser's other processes
+  writer.write(rows);
+  writer.close();
+  const packed = new Uint8Array(await new Response(readable).arrayBuffer());
   const header = [...bytesOf(width), ...bytesOf(height), 8, 0, 0, 0, 0]; // 8 bits, grey, not interlaced
   const file = [...SIGNATURE, ...chunk("IHDR", header), ...chunk("IDAT", packed), ...chunk("IEND", [])];
   return HEAD + btoa(file.map((byte) => String.fromCharCode(byte)).join(""));

@@ -1,7 +1,7 @@
 // @ts-check
 // The words beside the picture: what its colours are, the value under the pointer, and the colour scale.
 
-import { isNew, make, makeButton, setText } from "../shared/dom.js";
+import { isNew, make, makeButton, put, setText } from "../shared/dom.js";
 import { createTooltip, setExplainedText } from "../shared/glossary/glossary.js";
 import { currentLanguage, english, plain, translate } from "../shared/language.js";
 import { queryName } from "./format.js";
@@ -77,7 +77,7 @@ function createLegend(element, chips) {
     const colours = tokens ? [tokens.opacity, false, paper] : [opacity, Boolean(style.signed), paper];
     if (isNew(bar, colours)) bar.style.background = heatGradient(colours[0], { signed: colours[1], paper });
     bar.classList.toggle("signed", !tokens && style.signed);
-    element.title = ends.isShared ? translate("One scale for all maps of this picture") : "";
+    put(element, { title: ends.isShared ? translate("One scale for all maps of this picture") : "" });
   }
 
   function clear() {

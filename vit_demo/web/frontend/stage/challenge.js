@@ -2,7 +2,7 @@
 // The fewest squares whose loss changes the answer, and the fewest that are enough for it, which a search finds.
 
 import { constants } from "../shared/constants.js";
-import { setText } from "../shared/dom.js";
+import { put, setText } from "../shared/dom.js";
 import { english, translate, translateName } from "../shared/language.js";
 import { createTasks } from "../shared/tasks.js";
 import { formatProbability, percent } from "./format.js";
@@ -71,7 +71,7 @@ export function createChallenge(element, { request, onDrop, redraw }) {
   function update(drawing, verb) {
     if (!drawing) {
       whole = null;
-      fewest.hidden = true;
+      put(fewest, { hidden: true });
       return;
     }
     const { result, whole: next, choices } = drawing;
@@ -81,11 +81,11 @@ export function createChallenge(element, { request, onDrop, redraw }) {
     if (asked !== view) asked = "";
     const task = whole && tasks.of(subjectOf(wanted));
     const found = { needed: foundOf("needed"), enough: foundOf("enough") };
-    fewest.hidden = verb !== "rub" || !canChange();
+    put(fewest, { hidden: verb !== "rub" || !canChange() });
     setText(fewest, task?.error || labelOf(task, english("Find the fewest")));
     if (enough) {
       const isShown = Boolean(asked && found.enough);
-      enough.disabled = !whole || (isShown && !task?.running);
+      put(enough, { disabled: !whole || (isShown && !task?.running) });
       setText(enough, labelOf(task, english("Show what is enough")));
       setText(enough.nextElementSibling, task?.error ?? "");
       for (const [i, kind] of ["enough", "needed"].entries()) {
@@ -113,12 +113,12 @@ export function createChallenge(element, { request, onDrop, redraw }) {
 /** Shows what a search found as a small picture of its own, with what the network says to it; nothing for null. */
 function drawFound(/** @type {any} */ figure, whole, kind, found) {
   const patches = droppedBy(whole, kind, found);
-  figure.hidden = !patches;
+  put(figure, { hidden: !patches });
   if (!patches) return;
   const [canvas, caption] = [figure.querySelector("canvas"), figure.querySelector("figcaption")];
   paintResult(canvas, fitCanvas(canvas, whole.size), whole, { dropped: new Set(patches) });
   setText(caption, kind === "enough" ? enoughWords(whole, found) : neededWords(whole, found));
-  canvas.ariaLabel = caption.textContent;
+  put(canvas, { ariaLabel: caption.textContent });
 }
 
 /** The patches that are rubbed out to show what a search found: the set, or all others of a set that is enough. */

@@ -8,6 +8,7 @@ import {
   isNew,
   make,
   newId,
+  put,
   segmentChoice,
   setText,
   slider,
@@ -106,7 +107,7 @@ export function createDrawer(element, methods, { onChange, retry, modes, request
 
   /** Offers the other classes, most likely first, to compare the class of the heatmap with. */
   function offerOthers(result, choices) {
-    against.disabled = !result || result.predictions.length < 2;
+    put(against, { disabled: !result || result.predictions.length < 2 });
     const target = result && targetOf(result, choices.label);
     const predictions = against.disabled ? [] : result.predictions;
     const options = () => [
@@ -215,8 +216,8 @@ function createList(list, methods, { onChange, retry, modes }) {
     for (const { value, method, input, face, use } of [...rows, ...ofTokens]) {
       const isOfClass = method ? method.classSpecific : value === "classes";
       input.checked = isTokens === !method && value === shown;
-      input.disabled = !result || (isOfClass && !hasClasses);
-      face.title = result && input.disabled ? NO_CLASSES : use;
+      put(input, { disabled: !result || (isOfClass && !hasClasses) });
+      put(face, { title: translate(result && input.disabled ? NO_CLASSES : use) });
     }
   }
 

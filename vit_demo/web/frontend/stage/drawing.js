@@ -10,7 +10,7 @@ import { createLive } from "../shared/live.js";
 import { pageState, withWords } from "../shared/pageState.js";
 import { playOpening } from "./opening.js";
 import { openResult, partOfPhoto } from "./result.js";
-import { change, chooseMode, isPaper, patchOnPaper, redraw, verbOf } from "./stage.js";
+import { change, chooseMode, isPaper, move, patchOnPaper, redraw, verbOf } from "./stage.js";
 
 const DOT = 0.2; // of the paper's side: less ink is a dot, which the network would get as large as a digit
 
@@ -94,6 +94,7 @@ export function createDrawing(stage, server) {
     const before = moments.list().length;
     moments.follow(sketch.strokes());
     const isTakenBack = under !== undefined && !sketch.isDrawing() && sketch.picture() === under;
+    const isLonger = under !== undefined && sketch.isDrawing() && sketch.picture() === under && moments.at() === null;
     under = sketch.isDrawing() ? sketch.picture() : undefined;
     if (isTakenBack) goBack();
     if (sketch.isDrawing() || sketch.isWritten()) {
@@ -105,7 +106,8 @@ export function createDrawing(stage, server) {
       stage.isInvited = false;
       stage.pointing.hovered = null;
     }
-    redraw(stage);
+    if (isLonger) move(stage);
+    else redraw(stage);
   });
 
   const putAway = listenToKeys(canvas, find(".nib"), sketch, isOn); // first: a pointer ends the keyboard's stroke

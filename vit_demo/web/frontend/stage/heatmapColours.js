@@ -43,8 +43,20 @@ export function heatPixels({ map, opacity, style = /** @type {any} */ ({}) }) {
   return pixelsOf(map.length, (i) => heatColour(map[i] / end, opacity, { signed: style.signed }));
 }
 
-/** The map of a look as a canvas with one pixel for each patch; the caller enlarges it. */
-export const heatCanvas = (look, { rows, columns }) => pixelCanvas(heatPixels(look), columns, rows);
+/** The map of a look as a canvas with one pixel for each patch; the caller enlarges it, and may give one to be painted again. */
+export const heatCanvas = (
+  look,
+  { rows, columns },
+  canvas = /** @type {HTMLCanvasElement | undefined} */ (undefined),
+) => pixelCanvas(heatPixels(look), columns, rows, canvas);
+
+let layer = /** @type {any} */ (undefined);
+
+/** The same canvas each time, for who paints it at once. */
+export function heatLayer(look, grid) {
+  layer = heatCanvas(look, grid, layer);
+  return layer;
+}
 
 /** The colours along the scale, from its low end to its high one, as CSS writes them. */
 export function heatStops(opacity, { signed = false, paper = false } = {}) {

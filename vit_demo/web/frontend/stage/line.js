@@ -2,10 +2,11 @@
 // The line below the picture: what the network said over the length of a drawing, which leads back to any moment; or, while
 // squares are rubbed out, the rope at which the two leading answers pull.
 
-import { setText } from "../shared/dom.js";
-import { plain, translate } from "../shared/language.js";
+import { isNew, put, setText, variablesOf } from "../shared/dom.js";
+import { currentLanguage, plain, translate } from "../shared/language.js";
 import { fit, write } from "./film/labels.js";
 
+const COLOURS = ["text", "dim", "track", "accent", "surface"];
 const SURE = 0.2; // the probability from which a part of the strip has a colour
 const NARROWEST = 16; // CSS pixels of a guess that is named
 const MARGIN = 1.04; // the ink may grow by so much until the strip is drawn anew
@@ -15,6 +16,7 @@ const SHORTEST = 2; // paper sides of ink that fill the strip while one draws
 export function createLine(host, { onScrub }) {
   const [canvas, words] = [host.querySelector("canvas"), host.querySelector("p")];
   let line = /** @type {any} */ ({ kind: "none" });
+  let size = [0, 0]; // of the canvas, in CSS pixels
   let isHeld = false;
 
   /** The length of ink that the whole strip stands for. */
@@ -58,41 +60,44 @@ export function createLine(host, { onScrub }) {
     event.preventDefault();
   });
 
-  new ResizeObserver(() => paint()).observe(canvas);
+  new ResizeObserver((entries) => {
+    const { width, height } = entries[entries.length - 1].contentRect;
+    size = [width, height].map(Math.round);
+    update(line);
+  }).observe(canvas);
 
   function update(next) {
     line = next;
-    host.dataset.kind = line.kind;
+    if (!isNew(host, [line, size, devicePixelRatio, document.body.className, currentLanguage()])) return;
+    put(host.dataset, { kind: line.kind });
     const isStrip = line.kind === "strip";
     setText(words, !isStrip ? (line.words ?? "") : line.parts.length ? "" : line.hint);
     // The names stand at the ends of the rope, too.
     if (line.kind === "rope" && words.scrollWidth > words.clientWidth) setText(words, line.short);
-    const attributes = isStrip
-      ? { role: "slider", "aria-label": line.hint, "aria-valuetext": line.words, "aria-valuemin": 0 }
-      : { role: line.kind === "rope" ? "img" : "none", "aria-label": plain(line.words ?? "") };
-    for (const name of ["aria-valuemin", "aria-valuemax", "aria-valuenow", "aria-valuetext"])
-      canvas.removeAttribute(name);
-    for (const [name, value] of Object.entries(attributes)) canvas.setAttribute(name, translate(String(value)));
-    canvas.tabIndex = isStrip && line.parts.length > 1 ? 0 : -1;
-    if (isStrip) {
-      canvas.setAttribute("aria-valuemax", String(Math.max(0, line.parts.length - 1)));
-      canvas.setAttribute("aria-valuenow", String(line.at ?? Math.max(0, line.parts.length - 1)));
-    }
+    const last = String(Math.max(0, (line.parts?.length ?? 0) - 1));
+    const values = isStrip
+      ? {
+          ariaValueMin: "0",
+          ariaValueMax: last,
+          ariaValueNow: String(line.at ?? last),
+          ariaValueText: translate(line.words),
+        }
+      : { ariaValueMin: null, ariaValueMax: null, ariaValueNow: null, ariaValueText: null };
+    const role = isStrip ? "slider" : line.kind === "rope" ? "img" : "none";
+    const ariaLabel = translate(isStrip ? line.hint : plain(line.words ?? ""));
+    put(canvas, { role, ariaLabel, ...values, tabIndex: isStrip && line.parts.length > 1 ? 0 : -1 });
     paint();
   }
 
   function paint() {
-    const { clientWidth: width, clientHeight: height } = canvas;
+    const [width, height] = size;
     const [wide, high] = [width, height].map((side) => Math.round(side * devicePixelRatio));
     if (!wide) return;
     if (canvas.width !== wide || canvas.height !== high) [canvas.width, canvas.height] = [wide, high];
     const context = canvas.getContext("2d");
     context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
     context.clearRect(0, 0, width, height);
-    const style = getComputedStyle(host);
-    const colours = Object.fromEntries(
-      ["text", "dim", "track", "accent", "surface"].map((name) => [name, style.getPropertyValue(`--line-${name}`)]),
-    );
+    const colours = variablesOf(host, COLOURS);
     context.font = "600 15px system-ui, sans-serif";
     context.textBaseline = "middle";
     context.textAlign = "center";

@@ -11,7 +11,13 @@ const FADE = 90; // milliseconds in which two thirds of the squares' lines come 
 const REST = 300; // milliseconds for which squares must lie still while one draws, until their lines come back
 const SLIGHT = 0.01; // of the paper's side: what is as close as this seems to lie still
 
-export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+let still = /** @type {MediaQueryList | null} */ (null);
+
+export function isStill() {
+  still ??= matchMedia("(prefers-reduced-motion: reduce)");
+  return still.matches;
+}
+
 const ease = (/** @type {number} */ share) => (1 - Math.cos(Math.PI * share)) / 2;
 
 /**

@@ -2,10 +2,10 @@
 // The paper of the picture: the ink where it was drawn, the network's squares over it, and how both become what the network
 // gets. Then what a square looks at, and squares that are rubbed out.
 
-import { drawStrokes } from "../pad/strokes.js";
-import { make } from "../shared/dom.js";
+import { drawStrokes, inkLength } from "../pad/strokes.js";
+import { isNew, make } from "../shared/dom.js";
 import { patchBox } from "../shared/geometry.js";
-import { heatCanvas, paperColour } from "./heatmapColours.js";
+import { heatLayer, paperColour } from "./heatmapColours.js";
 import { hatchPatches, outlinePatch, paintGrid } from "./picture.js";
 
 const INK_GOES = [0.3, 0.85]; // between these shares of the glide the strokes fade
@@ -40,10 +40,12 @@ export function placeOfBox(box, seen, width) {
 }
 
 const sheets = new WeakMap(); // canvas -> a canvas of the same size for ink alone, of which the eraser takes away
+let glow = /** @type {any} */ (null); // the same each time
 
 /** The ink as it was drawn, on a canvas of its own. */
 function inkSheet(canvas, strokes, view, progress) {
   const sheet = sheets.get(canvas) ?? sheets.set(canvas, make("canvas")).get(canvas);
+  if (!isNew(sheet, [canvas.width, canvas.height, strokes, inkLength(strokes), view, progress])) return sheet;
   [sheet.width, sheet.height] = [canvas.width, canvas.height];
   const context = sheet.getContext("2d");
   context.translate(view.left, view.top);
@@ -53,7 +55,8 @@ function inkSheet(canvas, strokes, view, progress) {
 
 /** Colours that have no edges, beyond their squares neither: they fade into one more patch on each side. */
 function glowOf(heat) {
-  const glow = make("canvas", { width: heat.width + 2, height: heat.height + 2 });
+  glow ??= make("canvas");
+  Object.assign(glow, { width: heat.width + 2, height: heat.height + 2 }); // it is empty then
   glow.getContext("2d").drawImage(heat, 1, 1);
   return glow;
 }
@@ -72,7 +75,7 @@ export function paintPaper(canvas, /** @type {number[]} */ [width, height], look
   const draw = (/** @type {HTMLCanvasElement} */ layer) =>
     context.drawImage(layer, place.left, place.top, place.width, place.height);
   if (result && map) {
-    const heat = heatCanvas(look, result);
+    const heat = heatLayer(look, result);
     const [wide, high] = [place.width / heat.width, place.height / heat.height];
     if (lines < 1) {
       const [left, top, width, height] = [

@@ -2,7 +2,7 @@
 // The picture under its heatmap, with its grid and the marked patches, at the screen's own density.
 
 import { fitInside, middlePatch, neighbour, patchAt, patchBox } from "../shared/geometry.js";
-import { heatCanvas, PHOTO_WHITE } from "./heatmapColours.js";
+import { heatLayer, PHOTO_WHITE } from "./heatmapColours.js";
 
 const FINEST_GRID = 8; // CSS pixels; lines between smaller patches would hide the picture
 const SMALLEST_OUTLINE = 9; // CSS pixels
@@ -109,7 +109,7 @@ export const lookOf = ({ opacity, smooth }, map, style, dropped) => ({ map, styl
  */
 export function paintResult(canvas, size, result, look) {
   const { map, style, opacity, queried = null, hovered = null, ...others } = look;
-  const layer = map && heatCanvas(look, result);
+  const layer = map && heatLayer(look, result);
   const outlined = [
     ...(hovered !== null && hovered !== queried ? [[hovered, 1]] : []),
     ...(queried === null ? [] : [[queried, 2.5]]),

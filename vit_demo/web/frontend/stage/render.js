@@ -4,7 +4,7 @@
 import { sketch } from "../pad/sketch.js";
 import { inkLength } from "../pad/strokes.js";
 import { camera, showWays } from "../shared/camera.js";
-import { isNew, setProgress, setText } from "../shared/dom.js";
+import { isNew, put, setProgress, setText, variablesOf } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
 import { menuModels, modelInput, pageState, photoNews } from "../shared/pageState.js";
 import { viewOf } from "./choices.js";
@@ -18,7 +18,7 @@ import { paintLifted, paintPaper, paintThreads } from "./paper.js";
 import { fitCanvas, lookOf, paintResult } from "./picture.js";
 import { bestOf, keepBest } from "./records.js";
 import { attentionEnd } from "./scales.js";
-import { choicesOf, isPaper, redraw, seenOf, verbOf } from "./stage.js";
+import { choicesOf, isPaper, move, redraw, seenOf, verbOf } from "./stage.js";
 
 /** Shows the pad which digit the model saw, and the small photo which part of which photo, where that is new. */
 function publishInput(stage, { pinned }) {
@@ -32,7 +32,6 @@ export function render(stage) {
   const { latest, parts } = stage;
   const result = seenOf(stage);
   const choices = choicesOf(stage);
-  stage.frame = 0;
   if (stage.isFilmed && !stage.film && choices.section !== "steps") scrollTo(0, 0); // where the picture is
   stage.isFilmed = stage.film !== null;
   stage.host.classList.toggle("live", stage.live !== null);
@@ -45,7 +44,8 @@ export function render(stage) {
   if (!result) {
     for (const each of parts.views) if (each.isLive || !stage.result) each.drawEmpty?.({ choices });
     writeFrame(stage, frameOf(givenOf(stage, null, choices)), null);
-    paintEmpty(stage);
+    stage.paint = () => paintEmpty(stage);
+    stage.paint();
     return;
   }
   const drawing = result === stage.result ? ordinaryDrawing(stage, choices) : liveDrawing(stage, result);
@@ -56,7 +56,8 @@ export function render(stage) {
   if (frame.isFlip) keepBest(drawing.whole, result.dropped.length);
   drawing.frame = stage.film ? stage.film.frame(frame, drawing) : frame;
   writeFrame(stage, drawing.frame, drawing);
-  const shown = paint(stage, drawing);
+  stage.paint = () => paint(stage, drawing);
+  const shown = stage.paint();
   const isOrdinary = result === stage.result;
   for (const each of parts.views) {
     if (each.isLive || (isOrdinary && each.sections.includes(choices.section))) each.draw?.(drawing);
@@ -153,20 +154,20 @@ function writeFrame(stage, frame, drawing) {
   host.classList.toggle("flipped", frame.isTurned);
   host.classList.toggle("map-before", Boolean(drawing?.isBefore));
   host.classList.toggle("guessing", frame.guess === "asked");
-  find(".guess").hidden = frame.guess !== "offer";
+  put(find(".guess"), { hidden: frame.guess !== "offer" });
   const send = find(".send");
   if (isNew(send, [drawing?.result.run, frame.isFlip])) setText(send, english("Send it"));
-  send.hidden = !frame.isFlip || !host.querySelector(".chapter.download");
+  put(send, { hidden: !frame.isFlip || !host.querySelector(".chapter.download") });
   const teach = find(".teach-it");
-  teach.hidden = !frame.why || !host.querySelector(".chapter.teach");
-  teach.dataset.named = frame.why ?? "";
+  put(teach, { hidden: !frame.why || !host.querySelector(".chapter.teach") });
+  put(teach.dataset, { named: frame.why ?? "" });
   host.classList.toggle("doubtful", !frame.isTurned && ["leans", "unsure"].includes(frame.doubt));
   parts.line.update(frame.line);
   updateActs(stage);
   if (!drawing || drawing.result === stage.result) parts.challenge.update(drawing, verbOf(stage));
   if (drawing) parts.caption.update(drawing);
   const label = frame.label ?? frame.caption?.label;
-  if (label) stage.canvas.setAttribute("aria-label", translate(label));
+  if (label) put(stage.canvas, { ariaLabel: translate(label) });
 }
 
 /** What can be taken back of the present verb, each with a place of its own. */
@@ -175,13 +176,13 @@ function updateActs(stage) {
   const verb = verbOf(stage);
   const drops = stage.result ? parts.dropping.dropped().size : 0;
   const [undo, again, back] = [".undo", ".again", ".back"].map(find);
-  undo.disabled = verb === "rub" ? !parts.dropping.canUndo() : !sketch.canUndo();
-  undo.hidden = verb === "look" || (!isPaper(stage) && verb !== "rub");
-  again.hidden = verb !== "draw" || !isPaper(stage);
-  again.disabled = sketch.isEmpty();
+  put(undo, {
+    disabled: verb === "rub" ? !parts.dropping.canUndo() : !sketch.canUndo(),
+    hidden: verb === "look" || (!isPaper(stage) && verb !== "rub"),
+  });
+  put(again, { hidden: verb !== "draw" || !isPaper(stage), disabled: sketch.isEmpty() });
   updatePhotoWays(stage);
-  back.hidden = verb !== "rub" && !drops;
-  back.disabled = !drops;
+  put(back, { hidden: verb !== "rub" && !drops, disabled: !drops });
 }
 
 /** The ways to a photo; where they are in each verb is up to the styles. */
@@ -191,8 +192,8 @@ function updatePhotoWays(stage) {
   const isOfPhoto = task === "photos" && sketch.isOpen();
   const hasPicture = Boolean(photos?.picture) && !camera.isOn();
   host.classList.toggle("invites", isOfPhoto && !stage.result && !stage.live && host.dataset.ready !== "loading");
-  find(".photo-ways").hidden = !isOfPhoto;
-  find("[data-way=remove]").hidden = !hasPicture;
+  put(find(".photo-ways"), { hidden: !isOfPhoto });
+  put(find("[data-way=remove]"), { hidden: !hasPicture });
   setText(find(".photo-ways .problem"), photoNews.latest());
   showWays(find(".photo-ways"));
 }
@@ -205,10 +206,10 @@ function inkOf(stage) {
 }
 
 function paintEmpty(stage) {
-  if (!isPaper(stage)) return;
+  if (!isPaper(stage)) return null;
   const size = fitCanvas(stage.canvas, [1, 1]);
-  if (!size[0]) return; // it is not in sight
-  paintPaper(stage.canvas, size, { ...inkOf(stage), seen: 0, lines: 0, box: null, result: null });
+  if (size[0]) paintPaper(stage.canvas, size, { ...inkOf(stage), seen: 0, lines: 0, box: null, result: null });
+  return null;
 }
 
 function paint(stage, drawing) {
@@ -241,11 +242,11 @@ function paint(stage, drawing) {
     const queried = isLooking || choices.pinned !== null ? view.query : marked;
     paintResult(canvas, size, result, tokens ? { ...tokens, dropped: hidden } : { ...look, queried });
     if (isLooking && view.query !== null && map) {
-      paintThreads(canvas, size, result, view.query, map, getComputedStyle(canvas).getPropertyValue("--thread"));
+      paintThreads(canvas, size, result, view.query, map, variablesOf(canvas, ["thread"]).thread);
     }
     if (shown.lifted.size && drawing.whole) paintLifted(canvas, size, drawing.whole, shown.lifted);
   }
-  if (shown.moves) redraw(stage);
+  if (shown.moves) (stage.film ? redraw : move)(stage); // a film says something else in each frame
   return shown;
 }
 
@@ -270,28 +271,32 @@ function updateButtons(stage, choices) {
   const { find, host, result, latest } = stage;
   const shown = shownWord(stage, choices);
   for (const button of find(".words").querySelectorAll("button")) {
-    button.setAttribute("aria-pressed", String(button.dataset.show === shown));
-    button.disabled = button.dataset.show === "class" && !latest.predictions.length;
+    put(button, {
+      ariaPressed: String(button.dataset.show === shown),
+      disabled: button.dataset.show === "class" && !latest.predictions.length,
+    });
   }
   setText(find(".words .other"), shown === "" ? stage.methods[choices.method].label : "");
   const seen = seenOf(stage) ?? result; // of a moment the answer of that moment
   const { label = "" } = (seen && targetOf(seen, seen === result ? choices.label : null)) ?? {};
   const word = label ? translate("Speaks for {name}", { name: label }) : english("Speaks for it");
   setText(find("[data-show=class]"), word);
-  find("[data-show=class]").title = word;
+  put(find("[data-show=class]"), { title: word });
   const verb = verbOf(stage, choices);
   const isOfPhoto = pageState.get()?.task === "photos";
   for (const button of find(".verbs").children) {
-    button.setAttribute("aria-pressed", String(button.dataset.mode === verb && !stage.film));
+    put(button, { ariaPressed: String(button.dataset.mode === verb && !stage.film) });
     if (button.dataset.mode === "draw")
       setText(button.firstElementChild, isOfPhoto ? english("Photo") : english("Draw"));
   }
-  host.dataset.verb = verb;
+  put(host.dataset, { verb });
   host.classList.toggle("live", stage.live !== null);
   host.classList.toggle("on-paper", isPaper(stage));
   host.classList.toggle("of-digit", seenOf(stage)?.pixelated ?? isPaper(stage));
   sketch.hold(verb === "draw");
-  find(".tour").dataset.short = translate(stage.film ? english("Back") : english("See how"));
+  put(find(".tour").dataset, {
+    short: translate(stage.film ? english("Back") : english("See how")),
+  });
 }
 
 /** The word below the picture that names what it shows; "" for a method of the drawer, null for what tokens hold. */

@@ -1,7 +1,7 @@
 // @ts-check
 // The sections of the page: Explore, whose picture stays and whose chapters follow below, Compare and Build.
 
-import { make, makeButton, setText } from "../shared/dom.js";
+import { make, makeButton, put, setText } from "../shared/dom.js";
 import { english } from "../shared/language.js";
 import { resultStatus, retryResult } from "../shared/pageState.js";
 
@@ -20,10 +20,10 @@ export function createSections(parts, onChoose) {
   const isOffered = (/** @type {string} */ name) => parts.some(([, names]) => names.includes(name));
 
   function open(/** @type {string} */ name) {
-    document.body.dataset.section = name; // for the inputs, of which some are not there in every section
+    put(document.body.dataset, { section: name }); // for the inputs, of which some are not there in every section
     for (const button of document.querySelectorAll("#header [data-section]")) {
       const own = /** @type {HTMLElement} */ (button).dataset.section ?? "";
-      button.setAttribute("aria-current", String(own === (WITHIN[name] ?? name)));
+      put(button, { ariaCurrent: String(own === (WITHIN[name] ?? name)) });
     }
     for (const [part, names] of parts) part.classList.toggle("elsewhere", !names.includes(name));
   }

@@ -42,7 +42,9 @@ export function createState(element, methods) {
     isInvited: false, // whether the page has drawn the picture by itself
     isFilmed: false, // whether the last frame was one of the film
     frame: 0, // the next one, if it is scheduled
+    isOld: true, // whether more than what moves on the picture is another by then
     render: () => {}, // shows it; see render.js
+    paint: () => /** @type {any} */ (null), // paints what moves on the picture of the last one; returns what is shown, if it is in sight
     parts: /** @type {any} */ (null), // {replies, dropping, drawer, caption, challenge, views, sections}
   };
 }
@@ -53,7 +55,18 @@ export const choicesOf = ({ latest, methods, pointing, parts }, result = latest)
 
 /** Draws with the next frame, however many changes come before it. */
 export function redraw(stage) {
-  if (!stage.frame) stage.frame = requestAnimationFrame(() => stage.render());
+  stage.isOld = true;
+  move(stage);
+}
+
+/** Paints the picture again with the next frame: what is said of it stays. */
+export function move(stage) {
+  stage.frame ||= requestAnimationFrame(() => {
+    const { isOld } = stage;
+    Object.assign(stage, { frame: 0, isOld: false });
+    if (isOld) stage.render();
+    else if (!stage.paint()?.moves) redraw(stage); // once it rests, all is written
+  });
 }
 
 /** Changes some choices: the page's view, and what no link holds. */

@@ -1,7 +1,7 @@
 // @ts-check
 // What is pressed while a film plays: the line of its beats with its buttons, whose attention it follows, and the ways on.
 
-import { make, makeButton, setText } from "../../shared/dom.js";
+import { isNew, make, makeButton, put, setText } from "../../shared/dom.js";
 import { english, plain, translate } from "../../shared/language.js";
 import { placeOf } from "../format.js";
 import { titleOf } from "../views/steps/texts.js";
@@ -96,8 +96,9 @@ export function createControls({ find, host, picture }, act) {
     const { beat } = moment;
     const isEnd = beat.kind === "end";
     const share = (at) => `${(100 * at) / film.seconds}%`;
-    Object.assign(slider, { max: film.seconds, value: time, ariaValueText: plain(beat.words) });
-    slider.style.setProperty("--played", share(time));
+    put(slider, { max: String(film.seconds), ariaValueText: plain(beat.words) });
+    slider.value = String(time);
+    if (isNew(slider, share(time))) slider.style.setProperty("--played", share(time));
     if (film.beats !== beats) {
       const marks = film.beats.slice(1).map(({ start }) => {
         const [left, right] = [`calc(${share(start)} - 1px)`, `calc(${share(start)} + 1px)`];
@@ -113,22 +114,20 @@ export function createControls({ find, host, picture }, act) {
     setText(ofAll, result.hasClassToken ? english("From the class token") : english("From all tokens"));
     const square = query === null ? "" : placeOf(result, query);
     setText(ofSquare, square ? translate("From {place}", { place: square }) : english("From a square"));
-    ofAll.ariaPressed = String(query === null);
-    ofSquare.ariaPressed = String(query !== null);
-    from.style.visibility = moment.index > 1 ? "" : "hidden"; // before it has joined nobody knows the class token
+    put(ofAll, { ariaPressed: String(query === null) });
+    put(ofSquare, { ariaPressed: String(query !== null) });
+    put(from.style, { visibility: moment.index > 1 ? "" : "hidden" }); // before it has joined nobody knows the class token
     const { step } = (touched ?? beat).step;
     const place = { step: step + 1, title: titleOf(step) };
     setText(more, translate("More in step {step} ›", place));
-    more.ariaLabel = more.title = translate("More in step {step}: {title}.", place);
+    const title = translate("More in step {step}: {title}.", place);
     if (keep.hidden) setText(keep, english("Save this picture"));
-    keep.hidden = !isEnd;
-    more.hidden = isEnd && !touched; // then all of them are offered
-    all.hidden = !isEnd;
-    trick.hidden = !isEnd || Boolean(touched) || !result.predictions.length;
+    for (const each of [keep, all]) put(each, { hidden: !isEnd });
+    put(more, { ariaLabel: title, title, hidden: isEnd && !touched }); // then all of them are offered
+    put(trick, { hidden: !isEnd || Boolean(touched) || !result.predictions.length });
     show(touched);
     const said = `${beat.start} ${touched?.words ?? ""}`;
-    if (film.beats !== beats || news.dataset.said !== said) setText(news, touched ? plain(touched.words) : beat.spoken);
-    news.dataset.said = said;
+    if (isNew(news, [film.beats, said])) setText(news, touched ? plain(touched.words) : beat.spoken);
     ({ beats } = film);
   }
 

@@ -2,6 +2,7 @@
 // "What is it?", below the answer; what happens with the name is in naming.js.
 
 import { constants } from "../../../shared/constants.js";
+import { put } from "../../../shared/dom.js";
 import { classMethod } from "../../methods.js";
 import { FIRST_SECTION } from "../../sections.js";
 
@@ -59,10 +60,10 @@ export function create(card, { change, redraw, methods, load }) {
       input.value = "";
     },
     draw({ frame }) {
-      card.dataset.kind = isUnfolded && frame.ask === "folded" ? "open" : frame.ask;
+      put(card.dataset, { kind: isUnfolded && frame.ask === "folded" ? "open" : frame.ask });
     },
     drawEmpty() {
-      card.dataset.kind = "none";
+      put(card.dataset, { kind: "none" });
     },
     isLive: true,
   };

@@ -2,7 +2,7 @@
 // What heads are worth: a switch that makes each silent, a bar for what the answer loses without it, and the search for the
 // fewest that keep the answer.
 
-import { make, setText } from "../../../shared/dom.js";
+import { isNew, make, put, setText } from "../../../shared/dom.js";
 import { english, formatSignificant, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
 import { labelOf } from "../../challenge.js";
@@ -118,7 +118,7 @@ export function createHeads(card, { request, dropping, redraw }) {
   /** Draws the switches and bars of wrapped heads, in their order, and the row below them. */
   function draw(wrapped, { result, whole, choices, frame }, isOpen) {
     drawn = { result, whole, choices };
-    row.hidden = !isOpen;
+    put(row, { hidden: !isOpen });
     if (!isOpen) return;
     const silent = new Set(dropping.silent().map(String));
     const isShown = shown?.whole === whole && shown.classes === String(Object.values(classesOf(drawn)));
@@ -128,26 +128,26 @@ export function createHeads(card, { request, dropping, redraw }) {
       const value = isShown ? shown.values[block * result.numHeads + head] : 0;
       const [, button, bar] = node.children;
       node.classList.toggle("silent", isSilent);
-      button.setAttribute("aria-checked", String(!isSilent));
       const place = { block: block + 1, head: head + 1 };
-      button.ariaLabel = button.title = isSilent
+      const title = isSilent
         ? translate("Block {block}, head {head} is silent: let it speak", place)
         : translate("Make block {block}, head {head} silent", place);
-      bar.hidden = !isShown;
+      put(button, { ariaChecked: String(!isSilent), ariaLabel: title, title });
       const share = Math.abs(value) / longest;
-      bar.firstChild.style.width = `${100 * share}%`;
+      if (isNew(bar, share)) bar.firstChild.style.width = `${100 * share}%`;
       bar.classList.toggle("gains", value < 0);
-      bar.title = translate("{value} of the logit is lost without it", { value: formatSignificant(value, 2) });
+      const lost = translate("{value} of the logit is lost without it", { value: formatSignificant(value, 2) });
+      put(bar, { hidden: !isShown, title: lost });
       node.classList.toggle("idle", isShown && share < LEAST);
     }
     const task = tasks.of(subjects[wanted]());
-    effects.disabled = least.disabled = !result.predictions.length;
+    for (const each of [effects, least]) put(each, { disabled: !result.predictions.length });
     setText(effects, labelOf(wanted === "head_effects" && task, english("Which heads matter?")));
     setText(least, labelOf(wanted === "fewest_heads" && task, english("Silence the least important")));
     setText(undo, english("Undo"));
     setText(all, english("All heads speak"));
-    undo.disabled = !dropping.canUndo();
-    all.hidden = !silent.size;
+    put(undo, { disabled: !dropping.canUndo() });
+    put(all, { hidden: !silent.size });
     setText(found, task?.error || sentenceOf(silent, isShown, frame.headline.text));
   }
 

@@ -2,7 +2,7 @@
 // How it gets there: a small map of each block, the mean of its heads, and what the network would answer after it. On request
 // every head, one row each.
 
-import { isNew, make, makeButton, rove, setText } from "../../../shared/dom.js";
+import { isNew, make, makeButton, put, rove, setText } from "../../../shared/dom.js";
 import { fitInside } from "../../../shared/geometry.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { pageState } from "../../../shared/pageState.js";
@@ -171,7 +171,7 @@ export function create(card, { request, pickBlock, redraw, stepCode, load, dropp
     const shownBlock = ofTokens ? Math.min(features.block ?? Infinity, rows[0].length - 1) : block;
     eachCell((cell, b, r) => {
       const isHead = ofTokens ? r === 0 : r - 1 === head || (!expanded && r === 0);
-      cell.setAttribute("aria-pressed", String(isShown && b === shownBlock && isHead));
+      put(cell, { ariaPressed: String(isShown && b === shownBlock && isHead) });
     });
     rove(grid, rows[0].length);
   }

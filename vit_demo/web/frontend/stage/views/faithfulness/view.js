@@ -3,7 +3,7 @@
 // found with each mask stands side by side.
 
 import { constants } from "../../../shared/constants.js";
-import { isNew, make, makeButton, setProgress, setText } from "../../../shared/dom.js";
+import { isNew, make, makeButton, put, setProgress, setText } from "../../../shared/dom.js";
 import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { NOT_LOADED } from "../../../shared/requests.js";
@@ -194,7 +194,7 @@ export function create(card, { request, methods, curves, change, restore, load }
   function drawMirror(result, look) {
     const canvas = find(".mirror canvas");
     paintResult(canvas, fitCanvas(canvas, result.size), result, look);
-    canvas.ariaLabel = translate("The map that is tested");
+    put(canvas, { ariaLabel: translate("The map that is tested") });
   }
 
   /** Brings the verdict and its curves into sight, computed now if they were not before. */

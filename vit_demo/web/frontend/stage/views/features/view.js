@@ -1,7 +1,17 @@
 // @ts-check
 // What the tokens of the patches hold: colours on the picture, and on a second one beside its settings in the drawer.
 
-import { isNew, loadImage, make, makeOptions, onFiles, segmentChoice, setText, slider } from "../../../shared/dom.js";
+import {
+  isNew,
+  loadImage,
+  make,
+  makeOptions,
+  onFiles,
+  put,
+  segmentChoice,
+  setText,
+  slider,
+} from "../../../shared/dom.js";
 import { middlePatch } from "../../../shared/geometry.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
 import { pageState } from "../../../shared/pageState.js";
@@ -88,7 +98,7 @@ export function create(host, { request, change, redraw, upload, examples }) {
     background.set(features.background);
     background.enable(mode === "pca");
     second.show(features.second, result);
-    box.hidden = !other || !scene || scene.tokens.pictures.length < 2;
+    put(box, { hidden: !other || !scene || scene.tokens.pictures.length < 2 });
     const subject = english("The tokens are loading.");
     if (!scene) return { sentence: "", subject, reading: entry.error, legend: {}, opacity: 1 };
     return shown(mode, segments, choices, entry.error);
@@ -97,7 +107,7 @@ export function create(host, { request, change, redraw, upload, examples }) {
   function leave() {
     replies.release("tokens");
     scene = beside = null;
-    box.hidden = true;
+    put(box, { hidden: true });
     return null;
   }
 

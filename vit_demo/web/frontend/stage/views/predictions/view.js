@@ -3,7 +3,7 @@
 // are in a list that can be searched.
 
 import { constants } from "../../../shared/constants.js";
-import { make, makeButton, setText } from "../../../shared/dom.js";
+import { isNew, make, makeButton, put, setText } from "../../../shared/dom.js";
 import { english, plain, translate } from "../../../shared/language.js";
 import { pageState } from "../../../shared/pageState.js";
 import { probabilityOf, targetOf } from "../../format.js";
@@ -113,28 +113,22 @@ export function create(card, { pickClass }) {
       const indices = (answers.isFixed ? shown : shown.slice(0, constants.numClasses)).map(({ index }) => index);
       arrange(indices, answers);
     }
-    panel.hidden = !answers || answers.isFixed || predictions.length <= constants.numClasses;
+    put(panel, { hidden: !answers || answers.isFixed || predictions.length <= constants.numClasses });
     for (const row of rows) {
       const one = shown.find(({ index }) => index === row.index) ?? NOTHING; // until the order may change
       row.item.classList.toggle("first", one.isFirst);
       row.item.classList.toggle("aside", !one.isRival);
-      row.face.disabled = Boolean(answers?.isLive);
-      if (one !== NOTHING) setLabel(row.label, one.label);
+      put(row.face, { disabled: !answers || Boolean(answers.isLive) });
+      if (one !== NOTHING || (!answers && !isFixed)) setLabel(row.label, one.label);
       setLabel(row.number, one.number);
-      row.item.style.setProperty("--share", one.share);
-      row.bar.style.width = one.share ? `max(2px, ${100 * one.share}%)` : "0";
-      row.before.hidden = !one.before;
+      if (isNew(row.bar, one.share)) {
+        row.item.style.setProperty("--share", one.share);
+        row.bar.style.width = one.share ? `max(2px, ${100 * one.share}%)` : "0";
+      }
+      put(row.before, { hidden: !one.before });
       if (!one.before) continue;
-      row.before.style.left = `${100 * one.before.share}%`;
-      row.before.title = translate("{probability} with all squares", { probability: one.before.number });
-    }
-    if (answers) return;
-    for (const row of rows) {
-      row.face.disabled = true;
-      row.bar.style.width = "0";
-      row.before.hidden = true;
-      setLabel(row.number, "");
-      if (!isFixed) setLabel(row.label, "");
+      if (isNew(row.before, one.before.share)) row.before.style.left = `${100 * one.before.share}%`;
+      put(row.before, { title: translate("{probability} with all squares", { probability: one.before.number }) });
     }
   }
 
@@ -169,7 +163,7 @@ export function create(card, { pickClass }) {
       chosen = index;
       fillList();
     }
-    for (const row of rows) row.face.setAttribute("aria-pressed", String(row.index === index));
+    for (const row of rows) put(row.face, { ariaPressed: String(row.index === index) });
   }
 
   function draw({ scene, method, view, choices, tokens, frame }) {
@@ -180,11 +174,7 @@ export function create(card, { pickClass }) {
   return { show, draw, drawEmpty: () => write(null), isLive: true };
 }
 
-/** Touches the page only where a text is new. */
-function setLabel(node, text) {
-  if (node.textContent === text) return;
-  node.textContent = node.title = text;
-}
+const setLabel = (node, text) => put(node, { textContent: text, title: text });
 
 /** A remark on a prediction; none in most cases. */
 function noteOf({ predictions, note }, { predictions: [first] }, isWhole) {

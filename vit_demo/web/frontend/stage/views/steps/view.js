@@ -1,7 +1,7 @@
 // @ts-check
 // "Step by step": eight steps from the pixels to the answer, on the visitor's own picture and model.
 
-import { isNew, make, makeButton, setText } from "../../../shared/dom.js";
+import { isNew, make, makeButton, put, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { showWithout } from "../../caption.js";
@@ -103,13 +103,17 @@ export function create(card, { request, change, redraw, restore, stepCode, load 
     return NEEDS[step] === "block" ? numbersOf(result, { kind: "steps_block", query, block, head }) : null;
   }
 
-  /** Whether the chapter is on the screen, more or less: its numbers are asked for then. */
-  const isInSight = (margin = 0) => {
-    const { top, bottom, height } = card.getBoundingClientRect();
-    return height > 0 && top < innerHeight + margin && bottom > -margin;
+  let isNear = false; // whether so much of the chapter is on the screen that its numbers are asked for
+  const look = (/** @type {IntersectionObserverEntry[]} */ entries) => {
+    isNear = Boolean(entries.at(-1)?.isIntersecting);
+    if (isNear) redraw();
   };
-  addEventListener("scroll", () => !tour && isInSight(NEAR) && redraw(), { passive: true });
+  new IntersectionObserver(look, { root: document, rootMargin: `${NEAR}px 0px` }).observe(card);
   watchFoot(card);
+  const isInSight = () => {
+    const { top, bottom } = card.getBoundingClientRect();
+    return top < innerHeight && bottom > 0;
+  };
 
   async function fetchSum() {
     drawSum = null;
@@ -118,7 +122,7 @@ export function create(card, { request, change, redraw, restore, stepCode, load 
   }
 
   function draw({ result, choices }) {
-    if (!isInSight(NEAR) && choices.section !== "steps") {
+    if (!isNear && choices.section !== "steps") {
       tour = null; // drawn once it comes in sight again
       return replies.release("steps");
     }
@@ -155,12 +159,11 @@ export function create(card, { request, change, redraw, restore, stepCode, load 
     const { asked, revealed } = quiz.show(result, tour.step, ask);
     const isAboutThis = asked?.prompt === ask()?.prompt; // not an answered question about another token
     showPicture(state, revealed, isAboutThis ? asked?.marks : null);
-    const theme = getComputedStyle(card).getPropertyValue("--plus");
     const key = JSON.stringify([
       result.run,
       tour,
       revealed,
-      theme,
+      document.body.className, // the theme
       currentLanguage(),
       contributions?.error,
       Boolean(contributions?.value && drawSum),
@@ -187,17 +190,19 @@ export function create(card, { request, change, redraw, restore, stepCode, load 
     setText(find(".sentences p"), sentences.join(" "));
     dots.forEach((dot, i) => {
       dot.classList.toggle("done", i < step);
-      dot.ariaLabel = translate("Step {step}: {title}", { step: i + 1, title: titleOf(i) });
-      dot.ariaCurrent = i === step ? "step" : null;
-      dot.tabIndex = i === step ? 0 : -1; // the arrow keys walk from there
+      put(dot, {
+        ariaLabel: translate("Step {step}: {title}", { step: i + 1, title: titleOf(i) }),
+        ariaCurrent: i === step ? "step" : null,
+        tabIndex: i === step ? 0 : -1, // the arrow keys walk from there
+      });
     });
     parts.forEach((part, i) => {
       part.classList.toggle("current", PARTS[i][2].includes(step));
     });
     setText(find(".art-blocks"), `×\u00a0${facts.blocks}`);
-    find(".previous").disabled = step === 0;
-    find(".next").hidden = step === NUM_STEPS - 1;
-    find(".to-build").hidden = step < NUM_STEPS - 1;
+    put(find(".previous"), { disabled: step === 0 });
+    put(find(".next"), { hidden: step === NUM_STEPS - 1 });
+    put(find(".to-build"), { hidden: step < NUM_STEPS - 1 });
     writeShapes(find(".shapes"), [before, after]);
     const code = find(".code");
     if (isNew(code, [step, facts.own])) code.replaceChildren(...codeNodes(stepCode[step], facts.own));
