@@ -175,6 +175,11 @@ test("every registered method is on the page, one without words of its own too",
   assert.deepEqual(method.style({ numTokens: 50 }), { signed: true, floor: 0.01 });
 });
 
+test("what a map of attention is of: token, block, heads and method", () => {
+  const words = methods.attention.subject(result, { block: 5, head: -1, direction: "from", query: null });
+  assert.equal(words, "From the *class token* · block 6 of 6, mean of 4 heads · Attention");
+});
+
 test("every method has its words for every view", () => {
   for (const method of Object.values(methods)) {
     for (const query of [null, 3]) {

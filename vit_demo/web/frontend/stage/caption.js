@@ -24,7 +24,7 @@ export function createCaption(element) {
     setText(subject, caption.subject);
     setText(value, caption.value);
     setText(rank, caption.rank);
-    announce(drawing, caption.about, caption.value);
+    announce(drawing, caption.subject, caption.value);
     legend.update(drawing);
   }
 

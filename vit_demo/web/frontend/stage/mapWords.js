@@ -10,12 +10,11 @@ import { isDefaultMap } from "./onDemand.js";
 /**
  * The caption of a drawing (see stage.js), of which `entry` is that of a map which the server computes and `methods` are all that
  * there are: {sentence, subject, value, rank, outdated, label}. `outdated` says which map is still shown, `label` describes the
- * picture, `about` is the subject in full.
+ * picture.
  */
 export function captionOf(drawing) {
   const { result, method, methods, choices, tokens, entry, error } = drawing;
   const words = tokens ?? (choices.plain ? wordsOfPicture(drawing) : wordsOfMap(drawing));
-  const isOpening = isFirstMap(drawing) && choices.section !== "features"; // of which the sentence says all
   const value = error || words.reading;
   const { preset } = result.source;
   const place = isMeasured(drawing) && !otherClass(drawing) ? placeAmong(method, preset) : null;
@@ -24,8 +23,7 @@ export function captionOf(drawing) {
   const isOld = Boolean(!tokens && entry && !entry.value && drawing.map);
   return {
     sentence: words.sentence,
-    about: words.subject,
-    subject: isOpening ? "" : words.subject,
+    subject: words.subject,
     value,
     rank: place ? translate("How good is this kind of map? No. {place} of {all} in a test ›", { place, all }) : "",
     outdated: isOld ? translate("Still shown: *{method}*", { method: translate(method.label) }) : "",

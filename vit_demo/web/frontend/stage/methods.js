@@ -62,7 +62,7 @@ const ENTRIES = {
     subject: (result, { block, head, direction, query }) => {
       const values = { token: queryName(result, query, block) };
       const what = direction === "to" ? translate("To the *{token}*", values) : translate("From the *{token}*", values);
-      return `${what} · ${blockName(result, block)}, ${headName(result, head)}`;
+      return `${what} · ${blockName(result, block)}, ${headName(result, head)} · ${translate("Attention")}`;
     },
     sentence: attentionSentence,
     reading: attentionReading,
