@@ -193,9 +193,8 @@ def test_the_copied_code_gives_the_same_map(relevance: Page, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     code = copied(relevance, "Copy as Python")
-    assert (
-        relevance.locator(".download h3").inner_text() == "Take it away" and '# Take it away, "Input picture"' in code
-    )
+    assert '# "Save, share, code": "Input picture"' in code
+    assert relevance.locator(".download h3").inner_text() == "Save, share, code"
     exec(code, names)
     np.testing.assert_allclose(names["values"], expected().relevance(), rtol=1e-5)
     assert (tmp_path / "relevance.png").exists()

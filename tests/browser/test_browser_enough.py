@@ -174,7 +174,7 @@ def guess_first(page: Page, url: str) -> None:
 
 def test_a_guess_is_right_or_wrong_and_what_the_square_did_is_told(page: Page, address: str) -> None:
     guess_first(page, f"{address}#digit=7&patch_size=7")
-    page.locator(".headline", has_text="No single square decides. Rub out the few that do.").wait_for()
+    page.locator(".headline", has_text="Rub out the few that decide.").wait_for()
     assert page.locator(".meaning").is_visible() and page.get_by_role("button", name="Find the fewest").is_visible()
     told = words(page.locator(".headline .now"))
     page.mouse.click(*middle_of(page.locator(".picture"), 1, 2, 4, 4))

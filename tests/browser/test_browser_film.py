@@ -28,6 +28,7 @@ IN_SIGHT = """node => {
     const { top, bottom, height } = node.getBoundingClientRect();
     return height > 0 && top >= 0 && bottom <= innerHeight;
 }"""
+LINES = "node => { const range = new Range(); range.selectNodeContents(node); return range.getClientRects().length; }"
 FITS = "node => node.offsetHeight <= node.parentNode.clientHeight"
 NOW = f"(() => {{ const now = {STAGE}.film()?.now(); return now?.moment ? now : null; }})()"
 
@@ -247,6 +248,18 @@ def test_a_phone_is_not_widened_and_nothing_is_cut_off(
         for way in (".keep", ".keep + .link"):
             phone.locator(way).wait_for()
             assert phone.locator(way).evaluate(IN_SIGHT), "what to do next"
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es"])
+def test_at_its_end_what_can_be_pressed_beside_it_has_one_line(page: Page, address: str, language: str) -> None:
+    begin(page, f"{address}?language={language}")
+    for size in ((1280, 720), (1366, 768), (1920, 1080)):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        go_to(page, "end")
+        for way in page.locator(".film-acts button:visible").all():
+            assert way.evaluate(LINES) == 1 and way.evaluate("e => e.scrollWidth <= e.clientWidth"), way.inner_text()
+        assert page.locator(".film-note .link").first.evaluate(IN_SIGHT), "and below the answers is what to do next"
+    page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def test_at_the_start_the_answers_glide_from_where_they_are(window: Callable[..., Page], address: str) -> None:

@@ -61,7 +61,7 @@ SUBJECTS = {"steps": ".steps h2", "build": ".build h2", "teach": ".teach h2", "h
 """What a task is about, by its section, or heads that are silent; everywhere else the picture."""
 
 SENTENCES = {"steps": ".steps h2", "build": ".build h2", "teach": ".teach h2", "heads": ".worth .found"}
-"""Where it is said what the network answers; everywhere else in the headline."""
+"""Where it is said what the network answers; everywhere else in the headline, which is in sight beside heads, too."""
 
 
 def check_in_sight(page: Page, section: str, height: int) -> None:
@@ -92,6 +92,7 @@ def check_choices(page: Page, number: int) -> None:
         page.locator(".build .fields [name=seconds]").wait_for()
 
 
+IN_SIGHT = "node => node.getBoundingClientRect().bottom <= innerHeight"
 SIZES = [((1440, 900), "desktop"), ((1366, 768), "desktop"), ((820, 1180), "tablet"), ((390, 844), "phone")]
 
 
@@ -108,6 +109,9 @@ def test_each_next_task_has_what_it_needs_in_sight(window: Callable[..., Page], 
                 band(page).get_by_role("button", name="Answer").click()
                 page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
             check_in_sight(page, section, size[1])
+            if section == "heads" and kind == "desktop" and not is_answered:
+                check_in_sight(page, "", size[1])
+                assert page.locator(".blocks .more").evaluate(IN_SIGHT), "and all heads"
             verb = {1: "look", 2: "draw"}.get(number, "rub")
             assert page.locator(f"[data-mode={verb}]").get_attribute("aria-pressed") == "true"
             if number == 2:  # at the end of its film there are the steps

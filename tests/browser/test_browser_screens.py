@@ -7,7 +7,7 @@ import pytest
 from vit_demo.weights import PRESETS
 from vit_demo.weights.costs import num_operations, num_tokens
 
-from .choosing import Page, open_section, open_steps, settings, shown_result, wait_a_moment, wait_until
+from .choosing import Page, middle_of, open_section, open_steps, settings, shown_result, wait_a_moment, wait_until
 
 SIZES = {
     "large desktop": (1920, 1080),
@@ -156,6 +156,29 @@ def test_with_a_photo_nothing_lies_on_the_picture_of_a_phone_or_is_cut_by_its_ba
     assert edges(".fewest")[1] <= picture[0] and page.locator(".fewest").is_visible(), "it stands above the picture"
 
 
+@pytest.mark.parametrize("language", ["en", "de", "fr"])
+def test_on_a_low_phone_a_guess_that_is_told_moves_nothing(
+    window: Callable[..., Page], address: str, language: str
+) -> None:
+    page = window((390, 664), "phone")
+    page.goto(f"{address}?language={language}#digit=7&patch_size=4")
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+    page.locator("[data-mode=rub]").tap()
+    page.locator(".headline .guess").tap()
+    page.locator(".stage.guessing").wait_for(state="attached")
+    parts = [page.locator(part) for part in (".picture", ".verbs")]
+    before = [part.bounding_box() for part in parts]
+    page.touchscreen.tap(*middle_of(page.locator(".picture"), 1, 1))
+    page.locator(".stage.told").wait_for(state="attached")
+    assert page.locator(".headline .now b").count(), "it names the square that the answer needs most"
+    assert [part.bounding_box() for part in parts] == before and page.evaluate("scrollY") == 0
+    bar = page.locator(".handle").bounding_box()
+    assert bar and before[1] and before[1]["y"] + before[1]["height"] <= bar["y"]
+    headline, bars = (page.locator(part).bounding_box() for part in (".headline", ".bars .first"))
+    assert headline and bars and before[0] and headline["y"] + headline["height"] <= bars["y"] + 4
+    assert bars["y"] + bars["height"] <= before[0]["y"]
+
+
 IN_SIGHT = """(element) => {
   const { left, top, right, bottom } = element.getBoundingClientRect();
   const isOnTop = element.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2));
@@ -175,7 +198,7 @@ def test_on_a_large_desktop_all_settings_stand_beside_the_answer(window: Callabl
         *drawer.locator(".grid").first.locator(":visible:is(input, label)").all(),
     ]
     assert len(controls) > 18 and all(control.evaluate(IN_SIGHT) for control in controls), "without scrolling"
-    for part in (".headline", ".bars .first .number", ".sentence", ".ways .trust", ".tour"):
+    for part in (".headline", ".bars .first .number", ".sentence", ".subject", ".ways .trust", ".tour"):
         assert page.locator(part).evaluate(IN_SIGHT), part
     drawer.get_by_text("Rollout", exact=True).click()
     page.mouse.click(5, 500)

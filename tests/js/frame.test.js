@@ -589,7 +589,7 @@ test("a square is guessed, and is right or wrong; what each leaves is told, and 
     [["awaited", ""]],
   );
   const on = ["told", "Can you make it say something else?"];
-  const few = ["several", "No single square decides. Rub out the few that do."];
+  const few = ["several", "Rub out the few that decide."];
   for (const [patch, most, text, [state, next]] of /** @type {any[]} */ ([
     [6, 2, "Right: without row 2, column 3, 7 keeps only 45.0 %.", on],
     [0, 2, "Wrong: without yours, 7 keeps 88.2 %; without row 2, column 3 only 45.0 %.", on],

@@ -28,7 +28,7 @@ HEADER = """
 <h1 translate="no">vit_demo</h1>
 <nav aria-label="Sections"><button type="button" data-section="attention" aria-current="true">Explore</button>
 <button type="button" data-section="compare">Compare</button><button type="button" data-section="build">Build</button>
-<a href="./lessons">Lessons</a></nav>
+<a href="./lessons">Lessons</a><a href="./api">API</a></nav>
 <span class="badge"><span>Runs on</span> <span translate="no">{device}</span></span>
 <select id="language" aria-label="Language"></select>
 <button type="button" id="theme" aria-label="Switch between light and dark" title="Light or dark"></button></header>

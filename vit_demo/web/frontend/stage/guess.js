@@ -84,6 +84,6 @@ const STAYS = {
 export const ASKED = {
   asked: english("Guess: which square does it need most? Mark it."),
   told: english("Can you make it say something else?"),
-  several: english("No single square decides. Rub out the few that do."),
+  several: english("Rub out the few that decide."),
   awaited: "",
 };

@@ -20,7 +20,9 @@ export const styles = `
   @container (min-width: 880px) {
     .lesson:not([hidden]) ~ .explore:has(.more[aria-expanded="true"]) {
       --S: 240px; gap: 0 24px; grid-template-columns: var(--S) 272px minmax(0, 1fr);
-      .blocks { grid-area: 3 / 3 / 7 / 4; margin-top: 0; }
+      .blocks { grid-area: 3 / 3 / 7 / 4; margin-top: 0; scroll-margin-top: calc(60px + var(--band, 72px)); } /* the headline stays in sight */
+      .cells { row-gap: 4px; }
+      .head-name { margin: 0; line-height: 16px; }
       .fewest { display: none; }
       .words button { font-size: 13px; }
     }

@@ -154,6 +154,7 @@ function writeFrame(stage, frame, drawing) {
   host.classList.toggle("flipped", frame.isTurned);
   host.classList.toggle("map-before", Boolean(drawing?.isBefore));
   host.classList.toggle("guessing", frame.guess === "asked");
+  host.classList.toggle("told", ["told", "several"].includes(frame.guess));
   put(find(".guess"), { hidden: frame.guess !== "offer" });
   const send = find(".send");
   if (isNew(send, [drawing?.result.run, frame.isFlip])) setText(send, english("Send it"));

@@ -74,6 +74,7 @@ export function createControls({ find, host, picture }, act) {
       if (hadFocus) faces.focus({ preventScroll: true });
     }
     const isNarrow = host.clientWidth < NARROW;
+    if (acts.contains(trick) !== isNarrow) isNarrow ? acts.append(trick) : note.prepend(trick); // where there is room
     const isInCard = Boolean(touched) && !isNarrow;
     if (isInCard !== card.contains(more)) isInCard ? card.append(more) : from.after(more); // while it is pressed, too, it stays
     if (!touched) return;

@@ -19,9 +19,8 @@ export const styles = `
   .view:has(> .faces:focus-visible) { outline: 2px solid var(--accent); outline-offset: 4px; }
   .film-card { position: absolute; z-index: 1; box-sizing: border-box; padding: 8px 12px; border-radius: 10px; background: var(--raised); box-shadow: 0 0 0 1px var(--border-color-primary), 0 8px 24px rgb(0 0 0 / 18%); font-size: 13px; line-height: 18px; }
   .film-acts { grid-area: 3 / 1 / 4 / 2; display: flex; gap: 4px 16px; align-items: center; min-height: 40px; margin: 4px 0 8px; }
-  .film-acts .switch { flex: 0 0.1 auto; min-width: 0; }
-  .film-acts .switch button { min-width: 0; padding-inline: 8px; font-size: 13px; line-height: 16px; white-space: normal; }
-  .film-acts > .link { flex: 0 4 auto; min-width: 112px; font-size: 13px; line-height: 16px; text-align: left; }
+  .film-acts .switch button { padding-inline: 8px; font-size: 13px; }
+  .film-acts > .link { min-width: 112px; font-size: 13px; line-height: 16px; text-align: left; }
   .more-of-step { white-space: nowrap; }
   .film-back { display: block; margin: 4px 0 8px; }
   .film-line { grid-area: 5 / 1 / 6 / 2; display: grid; grid-template-columns: minmax(0, 1fr) repeat(4, auto); gap: 4px; align-items: center; min-height: 40px; margin-top: 8px; }
@@ -55,7 +54,9 @@ export const styles = `
     }
     .film-line { order: 3; margin-top: 0; }
     .film-acts { order: 4; margin: 0; }
-    .film-acts .switch { flex-basis: 224px; }
+    .film-acts .switch { flex: 0 0.1 224px; min-width: 0; }
+    .film-acts .switch button { min-width: 0; line-height: 16px; white-space: normal; }
+    .film-acts > .link { flex: 0 4 auto; }
     .film-acts:has(> .keep:not([hidden])) > .switch { display: none; }
     .film-acts > .keep { flex: none; }
     .film-note { order: 7; margin-top: 16px; }

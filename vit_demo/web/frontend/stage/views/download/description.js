@@ -169,7 +169,7 @@ export function pythonOf(saved) {
   const labels = words ? `, labels=${JSON.stringify(words)}` : "";
   return `import vit_demo  # after pip install .
 
-image = "${nameOfInput(saved)}"  # Take it away, "Input picture"
+image = "${nameOfInput(saved)}"  # "Save, share, code": "Input picture"
 ex = vit_demo.explore(image, model="${preset}", patch_size=${size}${fit}${labels})
 ${without}values = ex.heatmap(${options.join(", ")})${counted}
 ex.overlay(values, method="${name}").save("${name}.png")

@@ -23,7 +23,7 @@ const FILES = [
 
 export const html = `
   <section class="chapter download">
-    <h3>Take it away</h3>
+    <h3>Save, share, code</h3>
     <div class="buttons">
       <details class="files">
         <summary class="quiet">Download</summary>
