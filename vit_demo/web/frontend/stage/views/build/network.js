@@ -3,13 +3,6 @@
 
 import { english, formatInteger, translate } from "../../../shared/language.js";
 
-const html = `<div class="switch two-ways" role="group" aria-label="Build">
-  <button type="button" data-section="build">Train a network</button>
-  <button type="button" data-section="teach">Teach your own classes</button></div>`;
-
-/** The two ways of Build, of which one is open: "build" or "teach". */
-export const waysHtml = (open) => html.replace(`"${open}"`, `"${open}" aria-pressed="true"`);
-
 /** The numbers that a visitor may change: field, title, unit, and the least and the largest value. */
 export const NUMBERS = [
   ["image_size", english("Image size"), english("pixels"), 1, 2048],

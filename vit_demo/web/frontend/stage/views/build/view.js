@@ -4,7 +4,7 @@
 import { setText } from "../../../shared/dom.js";
 import { NOT_LOADED } from "../../../shared/requests.js";
 import { createLater } from "../later.js";
-import { waysHtml } from "./network.js";
+import { waysHtml } from "./ways.js";
 
 export const sections = ["build"];
 

@@ -4,7 +4,7 @@
 import { setText } from "../../../shared/dom.js";
 import { pageState, toTeach } from "../../../shared/pageState.js";
 import { NOT_LOADED } from "../../../shared/requests.js";
-import { waysHtml } from "../build/network.js";
+import { waysHtml } from "../build/ways.js";
 
 export const sections = ["teach"];
 
