@@ -169,13 +169,15 @@ def test_work_of_many_passes_ends_with_its_visitor(kind, names, monkeypatch):
         job.cancel()
         report(job, done, total)
 
-    monkeypatch.setattr(poll, "_replies", poll.ByteCache(0, len))
-    monkeypatch.setattr(Job, "report", leave)
     request = {"kind": kind, **requests_of(kind, names)[0]}
     request["source"] |= {"dropped": [3]}  # of which nothing is cached
-    while (reply := unpack(run(poll.handle(request)))).get("total"):
-        pass
-    assert reply == {"done": 0, "total": 0} and len(reports) == 1, "it goes on until its end"
+    until(lambda: not get_engine().jobs._active)  # what others have left
+    monkeypatch.setattr(poll, "_replies", poll.ByteCache(0, len))
+    monkeypatch.setattr(Job, "report", leave)
+    while not reports:
+        assert unpack(run(poll.handle(request))) == {"done": 0, "total": 0}, "it waits, or has ended"
+    until(lambda: not get_engine().jobs._active)
+    assert len(reports) == 1, "it goes on until its end"
 
 
 def test_every_method_of_many_passes_reports_them():
