@@ -198,7 +198,7 @@ def test_on_a_large_desktop_all_settings_stand_beside_the_answer(window: Callabl
         *drawer.locator(".grid").first.locator(":visible:is(input, label)").all(),
     ]
     assert len(controls) > 18 and all(control.evaluate(IN_SIGHT) for control in controls), "without scrolling"
-    for part in (".headline", ".bars .first .number", ".sentence", ".subject", ".ways .trust", ".tour"):
+    for part in (".headline", ".bars .first .number", ".sentence", ".ways .trust", ".tour"):
         assert page.locator(part).evaluate(IN_SIGHT), part
     drawer.get_by_text("Rollout", exact=True).click()
     page.mouse.click(5, 500)
