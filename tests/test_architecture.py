@@ -51,3 +51,14 @@ def test_the_functions_of_the_browser_are_in_their_files(column):
         if file.endswith(".js"):
             text = (ROOT / "vit_demo" / "web" / "frontend" / file).read_text(encoding="utf-8")
             assert re.search(rf"\b(function|const) {function}\b", text), name
+
+
+def test_what_is_named_is_defined_in_the_file_that_is_said():
+    text = " ".join((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split())
+    files = {path.as_posix(): path for part in ("vit_demo", "tests") for path in (ROOT / part).rglob("*.*")}
+    named = re.findall(r"`(\w+)` in `([\w/]+\.(?:py|js))`", text)
+    assert len(named) > 10
+    for name, file in named:
+        found = [path.read_text(encoding="utf-8") for each, path in files.items() if each.endswith(f"/{file}")]
+        defined = re.compile(rf"\b(?:function|const|def|class) {name}\b|^{name}\b.* = ", re.MULTILINE)
+        assert any(map(defined.search, found)), f"{name} in {file}"

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decodeStrokes, encodeStrokes, PENS, rounded } from "../../vit_demo/web/frontend/pad/strokes.js";
+import { PENS } from "../../vit_demo/web/frontend/pad/strokes.js";
+import { decodeStrokes, encodeStrokes, rounded } from "../../vit_demo/web/frontend/pad/strokesInLink.js";
 import { decodeLink, encodeLink, leftOut } from "../../vit_demo/web/frontend/shared/link.js";
 import { createPageState } from "../../vit_demo/web/frontend/shared/pageState.js";
 import { fixture, randomNumbers } from "./helpers.js";

@@ -58,7 +58,7 @@ test("without storage there is no best", () => {
 });
 
 test("a link to an example or a short drawing has an address of which a preview shows it, others and photos have none", () => {
-  setConstants({ maxSeenStrokes: 8 });
+  setConstants({ maxPreviewCharacters: 8 });
   const linkTo = (hash, whole) => {
     globalThis.location = { hash, href: `http://host/page${hash}` };
     const isFlip = hash.includes("removed");

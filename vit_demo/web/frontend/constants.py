@@ -30,7 +30,7 @@ COLOURS = {
 }
 """Colours of the page, light and dark, by the names of Gradio's variables."""
 
-MAX_SEEN_STROKES = 800
+MAX_PREVIEW_CHARACTERS = 800
 """Characters of a drawing's strokes in an address of which a preview shows the picture."""
 
 
@@ -49,7 +49,7 @@ def constants() -> dict[str, Any]:
         "maxTaughtClasses": MAX_TAUGHT_CLASSES,
         "maxTaughtPictures": MAX_TAUGHT_PICTURES,
         "maxLabel": MAX_LABEL,
-        "maxSeenStrokes": MAX_SEEN_STROKES,
+        "maxPreviewCharacters": MAX_PREVIEW_CHARACTERS,
     }
 
 

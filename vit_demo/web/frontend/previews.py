@@ -20,7 +20,7 @@ from vit_demo import images
 from vit_demo.web.catalog.example_digits import Point, drawn, example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.frontend import modules
-from vit_demo.web.frontend.constants import COLOURS, MAX_SEEN_STROKES
+from vit_demo.web.frontend.constants import COLOURS, MAX_PREVIEW_CHARACTERS
 from vit_demo.web.frontend.html_head import DESCRIPTION, TITLE
 
 NAMES = (*(f"digit-{digit}" for digit in range(10)), *EXAMPLE_PHOTOS)
@@ -31,7 +31,7 @@ SIZE = (1200, 630)
 
 PATH = f"{modules.PREFIX}/see"
 
-_STROKES = re.compile(rf"strokes-([A-Za-z0-9_-]{{7,{MAX_SEEN_STROKES}}})")
+_STROKES = re.compile(rf"strokes-([A-Za-z0-9_-]{{7,{MAX_PREVIEW_CHARACTERS}}})")
 _PENS = ((0.055, 0), (1 / 12, 0), (0.115, 0), (0.14, 255))
 """Width and grey of the pens of ``pad/strokes.js``, the eraser last."""
 

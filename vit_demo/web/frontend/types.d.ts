@@ -127,7 +127,7 @@ export interface Constants {
   maxTaughtClasses: number;
   maxTaughtPictures: number;
   maxLabel: number;
-  maxSeenStrokes: number;
+  maxPreviewCharacters: number;
 }
 
 export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "film" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "smallest_set" | "head_effects" | "fewest_heads" | "contributions" | "method_docs" | "models" | "model" | "network" | "train" | "teach";

@@ -2,7 +2,8 @@
 // The drawing: its strokes, the pen, and what can be undone. The picture of the stage and the small paper both draw on it.
 
 import { createChannel } from "../shared/pageState.js";
-import { addPoints, exampleStrokes, PENS, rounded } from "./strokes.js";
+import { addPoints, exampleStrokes, PENS } from "./strokes.js";
+import { rounded } from "./strokesInLink.js";
 
 /** The name of a picture that is no strokes, but a file of the visitor's or one of the digits for tests. */
 export const fileOf = (picture) => picture?.upload ?? picture?.example;

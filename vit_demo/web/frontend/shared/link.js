@@ -1,7 +1,8 @@
 // @ts-check
 // The state of the page as the fragment of its address, and back. Whatever comes from an address is checked here.
 
-import { decodeStrokes, encodeStrokes, PENS } from "../pad/strokes.js";
+import { PENS } from "../pad/strokes.js";
+import { decodeStrokes, encodeStrokes } from "../pad/strokesInLink.js";
 import { english } from "./language.js";
 import { integer, kinds, LARGEST, NAME, readWords } from "./linkFields.js";
 import { TASKS } from "./pageState.js";

@@ -18,7 +18,7 @@ import {
   ropeOf,
   withoutHeadsOf,
   withoutOf,
-} from "./rubbing.js";
+} from "./rubOutGame.js";
 
 const MANY = 10; // squares without another answer, after which the search is offered in words
 const FEW = 12; // classes that all have their place

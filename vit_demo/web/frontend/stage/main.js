@@ -19,12 +19,10 @@ import {
 import { createReplyCache, createRequestIds, pause, SETTLE, sendRequest } from "../shared/requests.js";
 import { followLesson, listenToActs } from "./acts.js";
 import { createCaption } from "./caption.js";
-import { createChallenge } from "./challenge.js";
 import { changesWith } from "./choices.js";
 import { createDrawer } from "./drawer.js";
 import { createDrawing } from "./drawing.js";
 import { createDropping } from "./dropping.js";
-import { createLine } from "./line.js";
 import { describeMethods } from "./methods.js";
 import { isStill } from "./motion.js";
 import { createCurves, mapFields, servedMap } from "./onDemand.js";
@@ -32,6 +30,7 @@ import { listenToPatches } from "./picture.js";
 import { render } from "./render.js";
 import { openResult } from "./result.js";
 import { createSections, createStatus, EXPLORE, FIRST_SECTION } from "./sections.js";
+import { createSmallestSets } from "./smallestSets.js";
 import {
   change,
   choicesOf,
@@ -48,6 +47,7 @@ import {
   showWord,
   verbOf,
 } from "./stage.js";
+import { createStripAndRope } from "./stripAndRope.js";
 
 /** Starts the stage in its element; called by Gradio for each stage of a page (see modules.py). */
 export async function mount({ element, props, server, watch, ...given }) {
@@ -148,7 +148,7 @@ function createParts(stage, request, viewModules, data) {
     show: (result) => showResult(stage, result),
     onChange,
   });
-  const line = createLine(find(".line"), {
+  const line = createStripAndRope(find(".line"), {
     onScrub(index) {
       stage.moments.scrub(index);
       redraw(stage);
@@ -189,7 +189,7 @@ function createParts(stage, request, viewModules, data) {
     line,
     drawing: /** @type {any} */ (null), // made once the others are there
     film: /** @type {any} */ (null), // a promise of it, once it is wanted
-    challenge: createChallenge(host, {
+    smallestSets: createSmallestSets(host, {
       request,
       onDrop(dropped, before) {
         const isOther = before && String([...dropping.dropped()]) !== String(before); // the visitor has gone on

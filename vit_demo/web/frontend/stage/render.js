@@ -91,7 +91,7 @@ function givenOf(stage, result, choices, drawing = /** @type {any} */ (null)) {
     invites: stage.isInvited,
     guess: guessOf(stage, result),
     isFilm: Boolean(stage.film),
-    found: result && parts.challenge.found(),
+    found: result && parts.smallestSets.found(),
     wasTurned: result === stage.result ? stage.turns.was : stage.turns.is,
     isTried: Boolean(result) && parts.dropping.isByHand(result),
     beat: pageState.get()?.view.beat ?? null,
@@ -165,7 +165,7 @@ function writeFrame(stage, frame, drawing) {
   host.classList.toggle("doubtful", !frame.isTurned && ["leans", "unsure"].includes(frame.doubt));
   parts.line.update(frame.line);
   updateActs(stage);
-  if (!drawing || drawing.result === stage.result) parts.challenge.update(drawing, verbOf(stage));
+  if (!drawing || drawing.result === stage.result) parts.smallestSets.update(drawing, verbOf(stage));
   if (drawing) parts.caption.update(drawing);
   const label = frame.label ?? frame.caption?.label;
   if (label) put(stage.canvas, { ariaLabel: translate(label) });
@@ -220,7 +220,7 @@ function paint(stage, drawing) {
   const verb = verbOf(stage, choices);
   const ink = inkOf(stage);
   const hasPaper = isPaper(stage) && result.pixelated && result.box && ink.strokes.length > 0;
-  const tried = verb === "rub" && !isStill() ? stage.parts.challenge.tried() : [];
+  const tried = verb === "rub" && !isStill() ? stage.parts.smallestSets.tried() : [];
   const hidden = tried.length ? new Set([...drawing.hidden, ...tried]) : drawing.hidden;
   const wanted = {
     seen: hasPaper && verb === "draw" && !stage.film ? 0 : 1,

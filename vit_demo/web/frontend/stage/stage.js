@@ -45,7 +45,7 @@ export function createState(element, methods) {
     isOld: true, // whether more than what moves on the picture is another by then
     render: () => {}, // shows it; see render.js
     paint: () => /** @type {any} */ (null), // paints what moves on the picture of the last one; returns what is shown, if it is in sight
-    parts: /** @type {any} */ (null), // {replies, dropping, drawer, caption, challenge, views, sections}
+    parts: /** @type {any} */ (null), // {replies, dropping, drawer, caption, smallestSets, views, sections}
   };
 }
 

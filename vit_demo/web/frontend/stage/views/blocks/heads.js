@@ -5,9 +5,9 @@
 import { isNew, make, put, setText } from "../../../shared/dom.js";
 import { english, formatSignificant, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
-import { labelOf } from "../../challenge.js";
 import { targetOf } from "../../format.js";
 import { decodeFloat32 } from "../../result.js";
+import { labelOf } from "../../smallestSets.js";
 
 const LEAST = 0.05; // of the longest bar: below it a head is worth next to nothing
 

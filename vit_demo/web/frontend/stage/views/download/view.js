@@ -185,7 +185,7 @@ export function linkOf({ result, whole, frame }) {
   }
   const { exampleDigit, source } = whole;
   const strokes = fields.get("strokes") ?? "";
-  const drawing = strokes && strokes.length <= constants.maxSeenStrokes ? `strokes-${strokes}` : "";
+  const drawing = strokes && strokes.length <= constants.maxPreviewCharacters ? `strokes-${strokes}` : "";
   const seen = source.example ?? (exampleDigit === undefined ? drawing : `digit-${exampleDigit}`);
   return linkInLanguage(seen ? new URL(`../../../../see/${seen}#${fields}`, import.meta.url).href : `#${fields}`);
 }

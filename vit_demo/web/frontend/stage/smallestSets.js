@@ -12,7 +12,7 @@ import { fitCanvas, paintResult } from "./picture.js";
  * `update(drawing, verb)` shows how far a search is; `request` is the stage's, and `onDrop(patches, before)` rubs out what was
  * found, in place of what the same search had found `before`.
  */
-export function createChallenge(element, { request, onDrop, redraw }) {
+export function createSmallestSets(element, { request, onDrop, redraw }) {
   const find = (selector) => element.querySelector(selector);
   const [fewest, enough] = [".fewest", ".enough"].map(find);
   let whole = /** @type {any} */ (null); // the picture with all its squares

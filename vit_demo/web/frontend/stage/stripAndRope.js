@@ -13,7 +13,7 @@ const MARGIN = 1.04; // the ink may grow by so much until the strip is drawn ane
 const SHORTEST = 2; // paper sides of ink that fill the strip while one draws
 
 /** `onScrub(index)` is called with the moment that a visitor leads to, or null for now. */
-export function createLine(host, { onScrub }) {
+export function createStripAndRope(host, { onScrub }) {
   const [canvas, words] = [host.querySelector("canvas"), host.querySelector("p")];
   let line = /** @type {any} */ ({ kind: "none" });
   let size = [0, 0]; // of the canvas, in CSS pixels

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createLine } from "../../vit_demo/web/frontend/stage/line.js";
+import { createStripAndRope } from "../../vit_demo/web/frontend/stage/stripAndRope.js";
 import "./helpers.js";
 
 const [WIDTH, LETTER] = [240, 0.5]; // CSS pixels; of the size of the letters
@@ -37,7 +37,7 @@ function lineOf() {
     document: { createElement: () => ({ ...node(), append() {} }), body: { className: "" } },
     getComputedStyle: () => ({ getPropertyValue: () => "" }),
   });
-  return { ...createLine(host, { onScrub() {} }), canvas, written };
+  return { ...createStripAndRope(host, { onScrub() {} }), canvas, written };
 }
 
 test("a guess is written within its part of the strip, wherever it was surest", () => {
