@@ -179,6 +179,16 @@ def test_on_a_low_phone_a_guess_that_is_told_moves_nothing(
     assert bars["y"] + bars["height"] <= before[0]["y"]
 
 
+def test_on_a_phone_an_unsure_digit_has_its_question_mark_below_the_blocks(
+    window: Callable[..., Page], address: str
+) -> None:
+    page = window((390, 844), "phone")
+    page.goto(f"{address}#digit=9&model=digits-small&patch_size=7&removed=10-15")
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"] .headline .now:has-text("unsure")')
+    name = page.locator(".stage").get_attribute("data-top1")
+    assert page.locator(".answers strong").last.inner_text() == f"{name}?"
+
+
 IN_SIGHT = """(element) => {
   const { left, top, right, bottom } = element.getBoundingClientRect();
   const isOnTop = element.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2));

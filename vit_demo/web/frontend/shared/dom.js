@@ -172,7 +172,7 @@ export function variablesOf(element, names) {
   const known = styles.get(element);
   if (known?.theme === theme && names.every((name) => known.values[name])) return known.values;
   const style = getComputedStyle(element);
-  const values = { ...Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`)])) };
+  const values = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`)]));
   styles.set(element, { theme, values });
   return values;
 }

@@ -5,6 +5,7 @@
 import { sketch } from "../pad/sketch.js";
 import { cutStrokes, inkLength } from "../pad/strokes.js";
 import { documentEvents } from "../shared/dom.js";
+import { isStill } from "./motion.js";
 
 const BEFORE = 500; // milliseconds until the pencil begins
 const WRITING = 2100;
@@ -13,8 +14,7 @@ const AFTER = 350;
 /** Whether the page was opened as it is, by a visitor who likes motion. */
 function isWelcome() {
   const [navigation] = /** @type {any[]} */ (performance.getEntriesByType("navigation"));
-  const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  return !location.hash && navigation?.type === "navigate" && !isStill;
+  return !location.hash && navigation?.type === "navigate" && !isStill();
 }
 
 /**

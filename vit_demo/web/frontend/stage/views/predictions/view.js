@@ -7,6 +7,7 @@ import { isNew, make, makeButton, put, setText } from "../../../shared/dom.js";
 import { english, plain, translate } from "../../../shared/language.js";
 import { pageState } from "../../../shared/pageState.js";
 import { probabilityOf, targetOf } from "../../format.js";
+import { isStill } from "../../motion.js";
 
 const MOST_LISTED = 200; // of a list that is searched; more would only be scrolled past
 const SHORT = 2; // characters of a label that fits into a narrow column
@@ -86,7 +87,7 @@ export function create(card, { pickClass }) {
     const places = new Map(rows.map((row) => [row.index, row.item.offsetTop]));
     rows = indices.map((index) => rows.find((row) => row.index === index) ?? makeRow(index));
     find(".bars").replaceChildren(...rows.map((row) => row.item));
-    if (isFixed || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    if (isFixed || isStill()) return;
     for (const { item, index } of rows) {
       const moved = (places.get(index) ?? item.offsetTop) - item.offsetTop;
       if (moved)
